@@ -1,9 +1,10 @@
-"""Published results beside ours, for exact budgets: a section of docs/planners.md, which `planners.py` writes.
+"""Published results beside ours, for exact budgets: `python benchmarks/published.py` writes docs/published.md and a figure.
 
 Every row is an instance, a policy and a number of arms: the published mean, and ours over as many runs and steps, from
 states drawn evenly. Results are stored row by row, so that a second call resumes.
 """
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scipy.stats import norm as normal, t as student
 
 import rmab
 
+ROOT = Path(__file__).parent.parent
 PUBLISHED = json.loads(Path(__file__).with_name("hong_2024.json").read_text())
 NAMES = {"stationary": "LP priorities", "whittle": "Whittle's index"}
 WIDE = 2.0  # standard errors beyond which a row is marked
@@ -63,10 +65,13 @@ def key_of(row: dict[str, Any], arms: int) -> str:
     return f"{row['task']} {row['planner']} {arms}"
 
 
-def section(kept: Kept) -> list[str]:
-    """Return the lines of the page on published results."""
+def page(kept: Kept) -> str:
+    """Return the page."""
     text = [
-        "## Published results under exact budgets",
+        "# Published results, reproduced",
+        "",
+        f"Made by `python benchmarks/published.py` with rmab {rmab.__version__}; do not edit by hand.",
+        "[Planners](planners.md) has other policies on the same examples.",
         "",
         f"Reward per arm and step under [exact budgets](budgets.md), over {PUBLISHED['runs']} runs of "
         f"{PUBLISHED['steps']:,} steps from",
@@ -78,8 +83,8 @@ def section(kept: Kept) -> list[str]:
     ]
     for row in PUBLISHED["rows"]:
         bounds = f"Bound: published {row['bound']:.5f}, ours {kept[key_of(row, row['arms'][-1])]['bound']:.5f}."
-        text += [f"### {row['task']}, {NAMES[row['planner']]}", "", bounds, "", *lines_of(row, kept), ""]
-    return [*text, *notes(kept), ""]
+        text += [f"## {row['task']}, {NAMES[row['planner']]}", "", bounds, "", *lines_of(row, kept), ""]
+    return "\n".join([*text, *notes(kept), ""])
 
 
 def notes(kept: Kept) -> list[str]:
@@ -88,7 +93,7 @@ def notes(kept: Kept) -> list[str]:
     beyond, expected = int((np.abs(every) > WIDE).sum()), every.size * 2 * student.sf(WIDE, FREEDOM)
     known = every.size * 2 * normal.sf(WIDE)
     return [
-        "### Differences",
+        "## Differences",
         "",
         f"{beyond} of {every.size} rows differ by more than two standard errors. With five runs each, standard errors",
         f"are uncertain themselves (Student's t, {FREEDOM} degrees of freedom), and {expected:.1f} such rows are expected",
@@ -139,3 +144,23 @@ def store(kept: Any, path: Path) -> None:
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(kept))
     fresh.replace(path)
+
+
+def write(folder: Path, results: Path, console: Console) -> None:
+    """Measure what is missing, and write page and figure into the folder of documents."""
+    kept = measure(results / "published.json", console)
+    draw(kept, folder / "images" / "published.png")
+    (folder / "published.md").write_text(page(kept), encoding="utf-8")
+
+
+def main() -> None:
+    """Write page and figure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the page")
+    parser.add_argument("--kept", type=Path, default=ROOT / "out", help="folder of what was measured")
+    options = parser.parse_args()
+    write(options.out, options.kept, Console())
+
+
+if __name__ == "__main__":
+    main()

@@ -62,7 +62,7 @@ def scalings(found: Found, base: str = "") -> str:
         task = one.group.rpartition(":")[2]  # without the module of one's own
         means = dict(zip(one.sizes.astype(int).tolist(), one.means, strict=True))
         pairs = {size: told.get((names.get((one.group, size), ""), one.learner)) for size in sizes}
-        marks = {size: LEVEL if pair is not None and not pair.told else "" for size, pair in pairs.items()}
+        marks = {size: LEVEL if pair is not None and not pair.is_significant else "" for size, pair in pairs.items()}
         cells = [amount(means[size]) + marks[size] if size in means else "" for size in sizes]
         lines.append([task, one.learner, exponent(one), str(one.values.shape[1]), *cells])
         if one.theory is not None:
@@ -149,7 +149,7 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
         theory = labels[0]
         told = told_from({key: cell for key, cell in cells.items() if key[1] in labels}, theory)
         best = min(scores, key=lambda one: scores[one]) if scores else theory
-        clear = heads_of(task for task in tasks if (task, best) in told and told[task, best].told)
+        clear = heads_of(task for task in tasks if (task, best) in told and told[task, best].is_significant)
         where = f"Significantly different from the theory's on {', '.join(clear)}."
         said = where if clear else "No significant difference to the theory's."
         said = said if best != theory else "The theory's is best."

@@ -141,7 +141,7 @@ def standing(cell: Cell | None, to: str, pair: Paired | None) -> str:
     """Return regret in per cent of the chance gap, marked where it cannot be told apart; rewards against adaptive ones."""
     if cell is None:
         return ""
-    mark = LEVEL if pair is not None and not pair.told else ""
+    mark = LEVEL if pair is not None and not pair.is_significant else ""
     return (amount(interval(cell.totals)) if cell.adaptive else per_cent(cell.of_chance(to))) + mark
 
 
@@ -179,7 +179,7 @@ def apart(pair: Paired | None, task: str, cells: Cells, to: str = "O1") -> str:
     one, other = cells[task, pair.first], cells[task, pair.second]
     _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
     more = interval(one.parts_of_chance(to)[left] - other.parts_of_chance(to)[right])
-    return per_cent(more) + ("" if pair.told else LEVEL)
+    return per_cent(more) + ("" if pair.is_significant else LEVEL)
 
 
 def heads_of(tasks: Iterable[str]) -> list[str]:

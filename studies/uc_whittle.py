@@ -104,7 +104,9 @@ def table(kept: Kept) -> str:
     """Return what everybody earned and how much more than the first learner, in Markdown."""
     earned = {name: np.array(each) for name, each in kept.found.items()}
     ours, *others = earned
-    told = {one.first: one.told for one in holm([paired(name, ours, earned[name], earned[ours]) for name in others])}
+    told = {
+        one.first: one.is_significant for one in holm([paired(name, ours, earned[name], earned[ours]) for name in others])
+    }
     lines = [[ours, amount(interval(earned[ours])), "", str(earned[ours].size)]]
     for name in others:
         more = amount(interval(earned[name] - earned[ours])) + ("" if told[name] else LEVEL)

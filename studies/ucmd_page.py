@@ -12,8 +12,8 @@ def exchanged(found: Found) -> str:
     told, lines = told_from(cells, base), []
     for label in learners[1:]:
         pairs = [(task, told[task, label]) for task, one in cells if one == label and (task, label) in told]
-        costs = [said(found, task, pair) for task, pair in pairs if pair.told and pair.difference.mean < 0]
-        buys = [said(found, task, pair) for task, pair in pairs if pair.told and pair.difference.mean > 0]
+        costs = [said(found, task, pair) for task, pair in pairs if pair.is_significant and pair.difference.mean < 0]
+        buys = [said(found, task, pair) for task, pair in pairs if pair.is_significant and pair.difference.mean > 0]
         mine = [cell for (_, one), cell in cells.items() if one == label]
         if pairs:
             lines.append([label, "; ".join(costs) or "nothing", "; ".join(buys) or "nothing", milliseconds(mine)])

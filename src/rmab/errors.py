@@ -1,4 +1,4 @@
-"""The errors of the library: one line of text for people that says what and where, a code and a location for programs."""
+"""Errors of the library: one line of text for people, and a code and a location for programs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,17 +13,17 @@ class RmabError(Exception):
     *words : str
         The message. Several lines are joined into one, and a very long message is shortened.
     code : str, optional
-        A short, stable name of the problem for programs, for instance 'unknown-name'. By default that of the class.
+        A short, stable name of the problem for programs, for example 'unknown-name'. By default that of the class.
     **location
-        Where the problem is, as far as it is known: `path`, `line`, `field`, `option`, `task`, `learner`, `episode`, `step`,
-        `arm`, `state` and the like. Numbers and text only.
+        Location of the problem, as far as it is known: `path`, `line`, `field`, `option`, `task`, `learner`, `episode`,
+        `step`, `arm`, `state` and others. Numbers and text only.
 
     Attributes
     ----------
     code : str
         As above. Messages may change between versions; codes do not.
     location : dict
-        As above; empty where nothing is known.
+        As above; empty if nothing is known.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class RmabError(Exception):
         self.location = {name: one.item() if hasattr(one, "item") else one for name, one in location.items()}
 
 
-LONGEST = 3000  # characters of a message: it may quote what a file says, or list many problems
+LONGEST = 3000  # maximum length of a message, which may quote a file or list many problems
 
 
 def _in_line(text: str) -> str:
@@ -53,7 +53,7 @@ def _in_line(text: str) -> str:
 
 
 class ModelError(RmabError, ValueError):
-    """A problem, task, reward or option is malformed; nothing was built.
+    """A malformed problem, task, reward or option; nothing was built.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class ModelError(RmabError, ValueError):
 
 
 class FileError(RmabError, ValueError):
-    """A file cannot be read or written, or holds something else. The message starts with its path.
+    """A file that cannot be read or written, or has other content. The message starts with its path.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class FileError(RmabError, ValueError):
 
 
 class FeedbackError(RmabError, ValueError):
-    """No episode of the problem can give this feedback. The learner's state is unchanged.
+    """Feedback that no episode of the problem can give. The learner's state is unchanged.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class FeedbackError(RmabError, ValueError):
 
 
 class PolicyError(RmabError, ValueError):
-    """The table or a decision of a policy is malformed.
+    """A malformed table or decision of a policy.
 
     Examples
     --------
@@ -109,16 +109,16 @@ class PolicyError(RmabError, ValueError):
 
 
 class BudgetExceeded(PolicyError):
-    """A policy activated more than the budget allows; the episode was stopped at that step.
+    """A decision that exceeds the budget; the episode was stopped at that step.
 
     Parameters
     ----------
     step : int
         The step, from 0.
     count, budget : float
-        How many arms the policy activated, or what they cost; and how much it may be.
+        Number of active arms, or their cost; and the budget.
     what : {'activates', 'costs'}
-        What was counted.
+        Whether arms or costs are counted.
 
     Examples
     --------
@@ -136,30 +136,30 @@ class BudgetExceeded(PolicyError):
         self.step, self.count, self.budget, self.what = step, count, budget, what
 
     def __reduce__(self) -> tuple[type["BudgetExceeded"], tuple[int, float, float, str]]:
-        """Pickle its numbers, so that it can pass between processes."""
+        """Pickle the arguments, so that the error can pass between processes."""
         return type(self), (self.step, self.count, self.budget, self.what)
 
 
 class SolverError(RmabError, RuntimeError):
-    """A solver found no answer that it could certify. It returns none, not even an approximate one."""
+    """A solver without a certified answer. It returns nothing, not even an approximation."""
 
     code = "not-solved"
 
 
 class StudyError(RmabError, RuntimeError):
-    """A study cannot go on, for instance because no worker starts. Finished runs are kept, and the study can be resumed."""
+    """A study that cannot continue, for example because no worker starts. It is resumable: finished runs are stored."""
 
     code = "study-stopped"
 
 
 class StoreError(RmabError, RuntimeError):
-    """The database of a live programme cannot be reached, is damaged, or is another one than before. Nothing was changed."""
+    """A database of a live programme that cannot be reached, is damaged, or was exchanged. Nothing was changed."""
 
     code = "store"
 
 
 class MissingExtra(RmabError, ImportError):
-    """Something needs a package that is not installed. The message names the extra of rmab that brings it.
+    """A missing package. The message names the extra of rmab that installs it.
 
     Examples
     --------
@@ -173,16 +173,16 @@ class MissingExtra(RmabError, ImportError):
 
 
 class LogError(ModelError):
-    """A log of a programme is wrong; the message lists all problems, with line numbers. Nothing was read.
+    """A log with errors; the message lists all problems, with line numbers. Nothing was read.
 
-    `location` has the `path`, and the first `line` (of a table, `row`) that is wrong.
+    `location` has the `path`, and the first wrong `line` (of a table, `row`).
 
     Parameters
     ----------
     name : str
         The file or table.
     problems : sequence
-        What is wrong: objects whose text says what and where.
+        Problems, as objects whose text describes what and where.
 
     Examples
     --------
@@ -199,25 +199,24 @@ class LogError(ModelError):
         self.name, self.problems = name, tuple(problems)
 
     def __reduce__(self) -> tuple[type["LogError"], tuple[str, tuple[object, ...]]]:
-        """Pickle its parts, so that it can pass between processes."""
+        """Pickle the arguments, so that the error can pass between processes."""
         return type(self), (self.name, self.problems)
 
 
 @contextmanager
 def raised_as(kind: type[RmabError] | None, where: str = "", *, code: str = "", **location: Any) -> Iterator[None]:
-    """Turn an error of the library in the body into this kind, with `where` before its message; code and location stay.
+    """Raise errors of the library in the body as this kind, with `where` before the message, and the same code and location.
 
-    None leaves the kind as it is, or takes the next that is made of a message alone. code: for errors without one of their
-    own.
+    None keeps the kind, or the nearest base class that takes only a message. code: for errors without a specific code.
     """
     try:
         yield
     except RmabError as error:
         plain = next(one for one in type(error).__mro__ if "__init__" not in vars(one) or one is RmabError)
-        own = error.code if error.code != type(error).code else code
-        raise (kind or plain)(f"{where}{error}", code=own, **{**error.location, **location}) from error
+        specific = error.code if error.code != type(error).code else code
+        raise (kind or plain)(f"{where}{error}", code=specific, **{**error.location, **location}) from error
 
 
 def wrong_shape(kind: type[RmabError], field: str, wanted: object, given: tuple[int, ...]) -> RmabError:
-    """Return the error of an array whose shape is not the wanted one."""
+    """Return the error for an array of the wrong shape."""
     return kind(f"{field} must have shape {wanted}, got {given}", code="bad-shape", field=field)

@@ -96,7 +96,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
     assert "did you mean 'ucmd-armab'?" in refused("run", "cpap", "ucmd-armb")
     assert "did you mean 'epsilon'?" in refused("run", "cpap", "ucmd-armab", "-o", "epsilo=1")
     assert "did you mean 'arms'?" in refused("run", "cpap", "ucmd", "-t", "arm=2")
-    assert "task greener has fixed rewards: leave out @noisy" in refused("run", "greener@noisy", "ucmd")
+    assert "task greener has fixed rewards; leave out @noisy" in refused("run", "greener@noisy", "ucmd")
     far = refused("learners", "zzzzz")
     assert "did you mean" not in far
     assert "`rmab learners` lists them" in far
@@ -113,9 +113,9 @@ def test_unknown_names_suggest_the_nearest() -> None:
         (["run", "cpap", "ucmd", "--episodes", "0"], "'--episodes': 0 is not in the range x>=1."),
         (["bound", "cpap", "--arm", "1.5"], "'--arm': '1.5' is not a valid integer range."),
         (["study", "run", "growth", "--out", "x", "--rounds", "two"], "'--rounds': 'two' is not a valid integer range."),
-        (["run", "cpap", "uc-o-reps", "--feedback", "bandit"], "uc-o-reps needs full feedback (got 'bandit')"),
+        (["run", "cpap", "uc-o-reps", "--feedback", "bandit"], "uc-o-reps needs full feedback, got 'bandit'"),
         (["run", "no_such:maker", "ucmd"], "task no_such:maker: there is no module 'no_such'; is its folder on PYTHONPATH?"),
-        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, for instance arms=40, got 'epsilon'"),
+        (["run", "cpap", "ucmd", "-o", "epsilon"], "expected key=value, for example arms=40, got 'epsilon'"),
         (["run", "cpap", "ucmd", "-o", "epsilon=.1", "-o", "epsilon=.2"], "epsilon is given twice"),
         (["run", "cpap", "ucmd-armab", "-o", "epsilon=2"], "epsilon: Input should be less than 1 (got 2)"),
         (["run", "cpap", "ucmd", "-t", "arms=3"], "arms: Input should be a multiple of 2"),

@@ -91,8 +91,8 @@ def test_nor_what_stands_in_the_name_of_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "suffix", "words"),
     [
-        ("bell\x07", ".xlsx", "an .xlsx file cannot hold the control characters of 'bell"),
-        ("\ufffe", ".xlsx", "an .xlsx file cannot hold the control characters of "),
+        ("bell\x07", ".xlsx", "an .xlsx file cannot contain the control characters of 'bell"),
+        ("\ufffe", ".xlsx", "an .xlsx file cannot contain the control characters of "),
         ("\ud800", ".csv", "is half a letter: no table can hold it"),
         ("\ud800", ".xlsx", "is half a letter: no table can hold it"),
     ],
@@ -120,7 +120,7 @@ def test_an_example_log_replaces_nothing_unasked(tmp_path: Path) -> None:
     arguments = ["example-log", str(path), "--arms", "5", "--weeks", "3"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
-    assert "exists already; --force replaces it" in done.stderr
+    assert "the file exists; --force replaces it" in done.stderr
     assert path.read_text(encoding="utf-8") == "mine"
     assert CliRunner().invoke(main, [*arguments, "--force"]).exit_code == 0
     assert path.read_text(encoding="utf-8") != "mine"

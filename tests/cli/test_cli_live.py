@@ -19,8 +19,8 @@ def store(tmp_path: Path) -> str:
     assert call("live", "--actor", "ann", "create", path, "p", *words).exit_code == 0
     arms = tmp_path / "arms.csv"
     arms.write_text("arm,group,state\n" + "".join(f"m{k:02d},{'ab'[k % 2]},low\n" for k in range(16)))
-    assert call("live", "join", path, arms).stdout == "16 arms take part (event 2).\n"
-    assert call("live", "join", path, arms).stdout == "16 arms take part (event 2).\n"
+    assert call("live", "join", path, arms).stdout == "16 arms joined (event 2).\n"
+    assert call("live", "join", path, arms).stdout == "16 arms joined (event 2).\n"
     return path
 
 
@@ -140,7 +140,7 @@ def test_what_looks_wrong(store: str, tmp_path: Path) -> None:
 def test_everything_else(store: str, tmp_path: Path) -> None:
     assert call("live", "budget", store, "3").exit_code == 0
     assert call("live", "budget", store, "--in", "2026-W48=2").exit_code == 0
-    assert "say a budget" in call("live", "budget", store).stderr
+    assert "give either BUDGET" in call("live", "budget", store).stderr
     assert call("live", "override", store, "2026-W47", "--add", "m03,m04", "--reason", "r").exit_code == 0
     shown = json.loads(call("live", "ask", store, "2026-W47", "--json").stdout)
     assert {"m03", "m04"} <= {one["id"] for one in shown["rows"]}
@@ -151,15 +151,15 @@ def test_everything_else(store: str, tmp_path: Path) -> None:
     assert sum(one["decided"] == "true" for one in table) == 3
     assert {one["state"] for one in table} == {"low"}
     verified = call("live", "verify", store, "--replay").stdout
-    assert "7 events, none was changed" in verified
+    assert "7 events, all unchanged" in verified
     assert "different: none" in verified
     head = verified.split("Head: ")[1].split()[0]
     assert call("live", "verify", store, "--head", head).exit_code == 0
     assert call("live", "backup", store, tmp_path / "copy.db").exit_code == 0
     assert call("live", "events", tmp_path / "copy.db").stdout.count("\n") > 7
-    assert "there is no such file" in refused("live", "status", tmp_path / "none.db")
+    assert "no such file; create a programme with" in refused("live", "status", tmp_path / "none.db")
     assert call("live", "create", store, "q", "--states", "a,b", "--budget", "1", "--reward", "b=1").exit_code == 0
-    assert "which programme? --name is one of p, q" in refused("live", "status", store)
+    assert "choose a programme with --name: p, q" in refused("live", "status", store)
     assert call("live", "status", store, "--name", "q").exit_code == 0
 
 

@@ -87,7 +87,7 @@ def test_every_fault_of_a_log_is_printed_on_a_line(tmp_path: Path) -> None:
     outcome = call("fit", str(path), *COLUMNS)
     assert outcome.exit_code == BAD_INPUT
     lines = outcome.stderr.splitlines()
-    assert lines[0] == f"Error: {path}: 3 things are wrong; nothing was read"
+    assert lines[0] == f"Error: {path}: 3 problems; nothing was read"
     assert [line.strip().partition(":")[0] for line in lines[1:]] == ["lines 2, 3", "line 4", "line 5"]
 
 

@@ -41,9 +41,9 @@ def test_a_list_from_a_log_in_one_step_is_that_of_its_model(tmp_path: Path) -> N
     both = [call("list", *source, *rules) for source in ((model,), ("--log", log, *fitted))]
     assert both[0].exit_code == 0, both[0].stderr
     assert both[0].stdout == both[1].stdout
-    assert "give a MODEL, or --log with its columns" in refused("list", model, "--log", log)
+    assert "give either MODEL, or --log with its columns" in refused("list", model, "--log", log)
     assert "--log needs --arm, --period, --state and --action" in refused("list", "--log", log)
-    assert "give a MODEL" in refused("list")
+    assert "give either MODEL" in refused("list")
 
 
 def test_how_many_weeks_it_takes() -> None:

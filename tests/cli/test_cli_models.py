@@ -59,7 +59,7 @@ def test_seed_and_options_reach_the_task() -> None:
 
 
 def test_a_task_from_a_file_takes_no_options_but_other_feedback(task_file: Path) -> None:
-    assert "takes neither seed nor options" in refused("run", task_file, "random", "--episodes", 2)
+    assert "takes no seed and no options" in refused("run", task_file, "random", "--episodes", 2)
     assert summary(task_file, "random")["feedback"] == "bandit"
     assert summary(task_file, "random", "--feedback", "full")["feedback"] == "full"
 
@@ -155,7 +155,7 @@ def test_padded_states_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -> None:
-    assert "a problem file has no rewards; give them with --reward FILE" in refused("bound", problem_file)
+    assert "a problem file has no rewards; add --reward FILE" in refused("bound", problem_file)
     bad = tmp_path / "bad.json"
     for content, said in (
         ("[1, 2]", r"shape (N, S, 2) = (5, 2, 2) or (S, 2), got (2,)"),
@@ -165,7 +165,7 @@ def test_what_a_plan_cannot_use_is_refused(problem_file: Path, tmp_path: Path) -
         assert said in refused("bound", problem_file, "--reward", bad)
     assert "cannot be read" in refused("bound", problem_file, "--reward", tmp_path / "none.json")
     bad.write_text(json.dumps(LEVEL))
-    assert "there are arms 0..4, got 5" in refused("bound", problem_file, "--reward", bad, "--arm", 5)
+    assert "expected an arm from 0 to 4, got 5" in refused("bound", problem_file, "--reward", bad, "--arm", 5)
     bad.write_text('{"kind": "something else"}')
     assert "the file has kind 'something else'; the kind of a task is 'rmab task'" in refused("bound", bad)
 

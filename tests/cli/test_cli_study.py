@@ -69,7 +69,7 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert counts(*run, "--rounds", 1) == [2, 2, 0, 0]
     assert counts(*run) == [4, 4, 0, 0]
     fewer = call("study", *run, "--rounds", 1).stderr
-    assert "results has 2 rounds, and only the first 1 were asked for" in fewer
+    assert "results has 2 rounds; this command ran only the first 1" in fewer
     assert "warning" not in fewer
     rewards = Results.open("results").table(["id", "episode", "reward", "regret_O1"])
     shard = min(Path("results/runs").iterdir())
@@ -83,7 +83,7 @@ def test_a_study_is_run_extended_looked_at_and_mended(file: Path) -> None:
     assert outcome.exit_code == 0
     assert re.search(r"4 +4 +0 +0", outcome.stdout)
     assert "tiny: 2 of 4\n" in outcome.stderr
-    assert outcome.stderr.endswith("The report: rmab study report results\n")
+    assert outcome.stderr.endswith("Write the report with: rmab study report results\n")
     assert Results.open("results").table(["id", "episode", "reward", "regret_O1"]).equals(rewards)
 
 
@@ -168,7 +168,7 @@ def test_a_folder_that_can_no_longer_be_written_is_a_failure_not_wrong_input(
         outcome = call("study", "run", file, "--out", "results")
         assert outcome.exit_code == code
         assert "Error: results: cannot be written" in outcome.stderr
-        assert ("the same command continues" in outcome.stderr) == begun
+        assert ("the same command resumes" in outcome.stderr) == begun
     fails(begun=True)
     assert "Traceback" in call("--debug", "study", "run", file, "--out", "results").stderr
 
@@ -194,7 +194,7 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
     total, finished, missing, damaged = counts("status", "my results")
     assert (total, finished + missing, damaged) == (16, 16, 0)
     assert 1 <= finished < 16
-    (again,) = re.findall(r"continue with:\n  (.*)\n", errors)
+    (again,) = re.findall(r"resume with:\n  (.*)\n", errors)
     assert again.startswith("python -m rmab ")
     assert shlex.split(again)[3:] == words
     command = [sys.executable, *shlex.split(again)[1:]]
@@ -216,8 +216,8 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     monkeypatch.setattr(rmab, "__version__", "99.0")
     warnings = [line for line in call(*run).stderr.splitlines() if line.startswith("warning: results: ")]
     assert len(warnings) == 2
-    assert re.search(r"finished runs are of rmab \S+ .*here is rmab 99\.0.*: results may differ", warnings[0])
-    kept = "its source has changed; finished runs of the old one: 1, kept as they are (--again plays them anew)"
+    assert re.search(r"finished runs used rmab \S+ .*this is rmab 99\.0.*: results may differ", warnings[0])
+    kept = "its source has changed; 1 finished run used the old source: kept (--again runs them again)"
     assert warnings[1] == f"warning: results: learner changing:Mine: {kept}"
 
 
@@ -236,7 +236,7 @@ def test_again_plays_exactly_the_runs_of_an_older_source(file: Path) -> None:
     assert {one: time for one, time in written("results").items() if one in first} == first  # nothing was touched
     before = written("results")
     anew = call(*run, "--rounds", 3, "--again")
-    assert f"its source has changed; finished runs of the old one: {len(outdated)}, played anew" in anew.stderr
+    assert f"its source has changed; {len(outdated)} finished runs used the old source: run again" in anew.stderr
     after = written("results")
     assert sorted(one for one in after if after[one] != before[one]) == sorted(outdated)
     assert json.loads(call(*run, "--rounds", 3, "--json").stdout)["outdated"] == {}

@@ -11,7 +11,7 @@ import rmab
 from commands import call, refused
 from rmab.common.files import DEEPEST, parsed_json, parsed_toml
 from rmab.study import Results, Study
-from rmab.study.failures import kept
+from rmab.study.failures import read_failures
 
 DEEP = 100_000
 TOML = 'name = "x"\nrounds = 1\n[[tasks]]\nname = "cpap"\n[[learners]]\nname = "random"\n'
@@ -21,7 +21,7 @@ TOML = 'name = "x"\nrounds = 1\n[[tasks]]\nname = "cpap"\n[[learners]]\nname = "
     ("text", "said"),
     [
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' is given twice; keep one"),
-        ("[" * DEEP + "]" * DEEP, f"nested too deep; {DEEPEST} levels are the most"),
+        ("[" * DEEP + "]" * DEEP, f"nested too deeply; the limit is {DEEPEST} levels"),
         ("[" * DEEP, "nested too deep"),
         ('{"a":' * DEEP + "1" + "}" * DEEP, "nested too deep"),
     ],
@@ -41,7 +41,7 @@ def test_json_is_refused_in_one_line_wherever_it_is_read(
             read("x.json")
     with pytest.raises(rmab.errors.FileError, match=said):
         Results.open(".")
-    assert said in kept(Path(), ["x"])[0].message
+    assert said in read_failures(Path(), ["x"])[0].message
     assert said in refused("plan", "cpap", "--reward", "reward.json")
     assert call("run", "cpap", "random", "-o", f"x={text}").exit_code == 2
 
@@ -53,7 +53,10 @@ def test_json_is_refused_in_one_line_wherever_it_is_read(
         (TOML + "[tasks]\n", "Cannot"),
         (TOML + f"options = {{ x = {'[' * DEEP}{']' * DEEP} }}\n", "nested too deep"),
         (TOML + f"options = {'{ x = ' * DEEP}1{'}' * DEEP}\n", "nested too deep"),
-        (TOML + "options." + "a." * DEEP + "a = 1\n", f"nested too deep: a key of over 1000 parts; {DEEPEST} are the most"),
+        (
+            TOML + "options." + "a." * DEEP + "a = 1\n",
+            f"nested too deeply: a key with over 1000 levels; the limit is {DEEPEST}",
+        ),
         (TOML + "[" + 'a . "b.c" . ' * DEEP + "a]\n", "nested too deep"),
     ],
 )

@@ -14,7 +14,7 @@ import rmab
 from rmab.errors import FeedbackError, FileError, ModelError, PolicyError, RmabError, SolverError
 from rmab.learning.state import ArraySpec, check_arrays
 from rmab.study import Failure, Job, Study
-from rmab.study.failures import keep, kept
+from rmab.study.failures import read_failures, store_failure
 from rmab.testing import check_learner
 from strategies import random_problem
 
@@ -31,8 +31,11 @@ WRONG: Any = 3
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Arms(PROBLEM.arms.kernels, groups=np.array(1)), "groups must be a list of labels"),
     (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=np.array(1)), "state_names must be a list of names"),
-    (lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=["a", "\0"]), "the name of state 1 has a NUL character in it"),
-    (lambda: replace(rmab.make_task("cpap"), name="a\0b"), "name has a NUL character in it"),
+    (
+        lambda: rmab.Arms(PROBLEM.arms.kernels, state_names=["a", "\0"]),
+        "the name of state 1 must not contain a NUL character",
+    ),
+    (lambda: replace(rmab.make_task("cpap"), name="a\0b"), "name must not contain a NUL character"),
     (lambda: rmab.Arms.of_sizes(WRONG), "kernels must be a list of kernels, one per arm, got int"),
     (lambda: rmab.Task("x", WRONG, TASK.adversary), "problem must be a Problem, got int"),
     (lambda: rmab.Task("x", PROBLEM, WRONG), "adversary must be an Adversary, got int"),
@@ -44,7 +47,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.planners.whittle_index(PROBLEM, REWARD, discount=RAGGED), r"discount must be in \[0, 1\]"),
     (
         lambda: rmab.tasks.deadline.deadline_whittle(WRONG),
-        "problem must be a Problem, got int; of a task, it is task.problem",
+        "problem must be a Problem, got int; for a task, use task.problem",
     ),
     (lambda: rmab.tasks.deadline.least_laxity_first(WRONG), "problem must be a Problem"),
     (lambda: rmab.solvers.solve_fluid(PROBLEM, REWARD, method=LINES), "method must be one of"),
@@ -72,11 +75,11 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.runs.Comparators(PROBLEM, REWARD[np.newaxis]).per_episode(RAGGED), r"unknown comparator \[1, \[2\]\]"),
     (lambda: rmab.runs.theory_curve(WRONG), "view must be a View, got int"),
     (lambda: rmab.runs.theory_curve(TASK.view(), epsilon=0.0), "epsilon must be above 0"),
-    (lambda: rmab.Task.load(WRONG), "3: a path is text or an object of pathlib, not int"),
+    (lambda: rmab.Task.load(WRONG), "3: a path must be text or a pathlib object, got int"),
     (lambda: rmab.Problem.load("\0.npz"), "cannot be read"),
     (lambda: Study.load(WRONG), "a study is a name or the path of a file, got int"),
     (lambda: Study.load("\0"), "cannot be read"),
-    (lambda: Job.from_text(WRONG), "a job that is read must be text, got int"),
+    (lambda: Job.from_text(WRONG), "the text of a job must be text, got int"),
     (lambda: rmab.data.decide([1.0], 1, ids=POINT), "ids must be one for each arm"),
     (lambda: rmab.data.decide([1.0], 1, states=POINT), "states must be one for each arm"),
     (lambda: rmab.data.decide([1.0], 1, must=POINT), "must must be a list of ids"),
@@ -92,7 +95,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
         "states: the least reading of 'low' must be a number",
     ),
     (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
-    (lambda: Job.from_text("{}"), r"a job that is read must be as to_text wrote it \('task'\)"),
+    (lambda: Job.from_text("{}"), r"the text of a job must be as to_text wrote it \('task'\)"),
 ]
 
 
@@ -137,12 +140,12 @@ def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fit
     "changed", [{"message": None}, {"message": "two\nlines"}, {"trace": 1}, {"id": "another"}, {"more": "x"}, [], None]
 )
 def test_a_failure_that_was_changed_is_said_to_be_so(changed: Any, tmp_path: Path) -> None:
-    keep(tmp_path, Failure("run", "why", "where\nit was"))
-    assert kept(tmp_path, ["run"]) == (Failure("run", "why"),)
+    store_failure(tmp_path, Failure("run", "why", "where\nit was"))
+    assert read_failures(tmp_path, ["run"]) == (Failure("run", "why"),)
     path = tmp_path / "failures" / "run.json"
     whole = {**json.loads(path.read_text()), **changed} if isinstance(changed, dict) else changed
     path.write_text(json.dumps(whole))
-    (failure,) = kept(tmp_path, ["run"])
+    (failure,) = read_failures(tmp_path, ["run"])
     assert failure.id == "run"
     assert failure.message.startswith(f"{path}: cannot be read (")
     assert "\n" not in failure.message

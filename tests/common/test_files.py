@@ -91,8 +91,8 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("kind", "line"),
         [
-            ("rmab task", "the file holds a task, not a problem; read it with rmab.Task.load"),
-            ("rmab learner state", "the file holds a learner's state, not a problem; read it with rmab.State.load"),
+            ("rmab task", "the file contains a task, not a problem; read it with rmab.Task.load"),
+            ("rmab learner state", "the file contains a learner's state, not a problem; read it with rmab.State.load"),
         ],
     )
     def test_another_kind_of_ours_says_how_to_read_it(self, tmp_path, suffix, kind, line):
@@ -102,7 +102,7 @@ class TestLoad:
         path = write(tmp_path / f"p{suffix}", FIELDS)
         with pytest.raises(FileError) as caught:
             Task.load(path)
-        line = "the file holds a problem, not a task; read it with rmab.Problem.load or `rmab plan"
+        line = "the file contains a problem, not a task; read it with rmab.Problem.load or `rmab plan"
         assert str(caught.value).startswith(f"{path}: {line}")
 
     def test_no_kind(self, tmp_path, suffix):
@@ -129,7 +129,7 @@ class TestLoad:
             ({"budget": 3}, r"budget must be in 0\.\.2"),
             ({"budget": "two"}, "budget must be a whole number"),
             ({"horizon": 0}, "horizon must be at least 1"),
-            ({"groups": [0]}, "groups: one label per arm is needed"),
+            ({"groups": [0]}, "groups must have one label per arm"),
         ],
     )
     def test_invalid_model(self, tmp_path, suffix, change, message):

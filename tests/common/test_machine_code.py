@@ -183,13 +183,13 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
 
 def test_after_warm_no_learner_compiles() -> None:
     import rmab
-    from rmab.cli.warming import kept
+    from rmab.cli.warming import count_stored
 
     done = CliRunner().invoke(main, ["warm"])
     assert done.exit_code == 0, done.output
-    assert f"everything is compiled: {kept()} functions, " in done.stdout
-    before = kept()
+    assert f"everything is compiled: {count_stored()} functions, " in done.stdout
+    before = count_stored()
     game = rmab.make_task("cpap@switching", arms=4, budget=2, horizon=8, episodes=4)
     for name in rmab.list_learners():
         rmab.run(game, name)
-    assert kept() == before
+    assert count_stored() == before

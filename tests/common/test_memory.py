@@ -101,7 +101,7 @@ def test_huge_sizes_are_refused_with_what_they_would_need(name: str, monkeypatch
         CALLS[name]()
     line = str(caught.value)
     assert "would need" in line
-    assert line.endswith("of memory; there are 24 GB")
+    assert line.endswith("of memory; 24 GB are available")
     assert len(line.splitlines()) == 1
 
 
@@ -109,7 +109,7 @@ def test_the_line_says_what_and_how_much(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(memory, "available", lambda: 24e9)
     with pytest.raises(ModelError) as caught:
         CALLS["simulate"]()
-    expected = "simulate, 3 arms and 1000000000000 steps, would need 15 TB of memory; there are 24 GB"
+    expected = "simulate, 3 arms and 1000000000000 steps, would need 15 TB of memory; 24 GB are available"
     assert str(caught.value) == expected
 
 
@@ -136,7 +136,7 @@ def test_an_archive_that_unpacks_to_more_than_there_is_is_refused(tmp_path: Path
     monkeypatch.setattr(memory, "available", lambda: 2e5)
     with pytest.raises(FileError) as caught:
         rmab.Problem.load(path)
-    assert str(caught.value) == f"{path}: what it holds would need 1 MB of memory; there are 200 kB"
+    assert str(caught.value) == f"{path}: its content would need 1 MB of memory; 200 kB are available"
 
 
 def test_an_array_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_an_array_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "lying.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("kernels.npy", header.getvalue() + bytes(8))
-    with pytest.raises(FileError, match=f"^{path}: holds more than there is memory for"):
+    with pytest.raises(FileError, match=f"^{path}: too large for the available memory"):
         rmab.Task.load(path)
 
 

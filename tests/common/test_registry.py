@@ -90,7 +90,7 @@ def test_options_of_a_function_are_its_keywords() -> None:
         ({"pay": "much"}, "pay: Input should be a number, or one per phase (got 'much')"),
         ({"pay": [[1.0]]}, "pay: Input should be a number, or one per phase, not an array of shape (1, 1) (got [[1.0]])"),
         ({"pay": [1.0, float("inf")]}, "pay: Input should be finite at [1] (got [1.0, inf])"),
-        ({"nurse": 1}, "nurse: no such option, did you mean 'nurses'? There are nurses, chance, night, pay (got 1)"),
+        ({"nurse": 1}, "nurse: no such option, did you mean 'nurses'? Available: nurses, chance, night, pay (got 1)"),
     ],
 )
 def test_what_is_wrong_is_one_line_per_option(options: dict[str, Any], message: str) -> None:

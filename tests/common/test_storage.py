@@ -49,9 +49,9 @@ class TestVersions:
     @pytest.mark.parametrize(
         ("text", "line"),
         [
-            ('"format": 4, "beds": 1', "written by a newer rmab (format 4, this one reads up to 3): update rmab"),
-            ('"format": 1, "beds": 1', "written by an older rmab (format 1, this one reads format 3): count again"),
-            ('"beds": 1', "written by an older rmab (format 1, this one reads format 3): count again"),
+            ('"format": 4, "beds": 1', "written by a newer rmab (format 4, this one reads up to 3); update rmab"),
+            ('"format": 1, "beds": 1', "written by an older rmab (format 1, this one reads format 3); count again"),
+            ('"beds": 1', "written by an older rmab (format 1, this one reads format 3); count again"),
             ('"format": 2, "beds": 1', "missing places"),
             ('"format": 0, "beds": 1', "format must be a whole number, 1 or more, got 0"),
             ('"format": true, "beds": 1', "format must be a whole number, 1 or more, got True"),
@@ -59,7 +59,7 @@ class TestVersions:
             ('"format": null, "beds": 1', "format must be a whole number, 1 or more, got None"),
             (
                 f'"format": {10**60}, "beds": 1',
-                "written by a newer rmab (format 1{}, this one reads up to 3): update rmab".format("0" * 39),
+                "written by a newer rmab (format 1{}, this one reads up to 3); update rmab".format("0" * 39),
             ),
             ('"format": 3', "missing beds"),
             ('"format": 3, "beds": null', "missing beds"),
@@ -134,7 +134,7 @@ class TestKinds:
         SAMPLES["rmab policy"]().save(tmp_path / "x.npz")
         with pytest.raises(FileError) as caught:
             rmab.View.load(tmp_path / "x.npz")
-        line = "the file holds an index policy, not a view; read it with rmab.IndexPolicy.load"
+        line = "the file contains an index policy, not a view; read it with rmab.IndexPolicy.load"
         assert str(caught.value) == f"{tmp_path / 'x.npz'}: {line}"
 
     @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_files_of_the_past_are_read(path: Path) -> None:
     kind = str(kind_of(path))
     assert path.name.startswith(f"{kind.replace(' ', '-')}.")
     if path.name.startswith(REFUSED):
-        with pytest.raises(FileError, match=f"^{path}: written by an older rmab .*: .+$"):
+        with pytest.raises(FileError, match=f"^{path}: written by an older rmab .*; .+$"):
             load_any(path)
     else:
         loaded = load_any(path)
@@ -267,11 +267,11 @@ def test_a_model_error_of_a_file_begins_with_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", [b"x"]])
 def test_what_is_no_path_and_no_bytes_is_refused_in_one_line(wrong: Any) -> None:
-    with pytest.raises(FileError, match="bytes are needed, as to_bytes returns them"):
+    with pytest.raises(FileError, match="expected bytes of to_bytes"):
         rmab.Problem.from_bytes(wrong)
     if not isinstance(wrong, str):
         for load in (rmab.Problem.load, rmab.planners.load_policy, load_any, kind_of):
-            with pytest.raises(FileError, match="a path is text or an object of pathlib"):
+            with pytest.raises(FileError, match="a path must be text or a pathlib object"):
                 load(wrong)
 
 

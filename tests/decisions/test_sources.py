@@ -223,8 +223,8 @@ def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
         ({"arms": ["a", "a"]}, "'a' is there twice"),
         ({"index": [-1.0, -2.0]}, "rank does not go with index"),
         ({"probability": [0.0, 0.0]}, "probability is 0 for an arm that is on the list"),
-        ({"extra": 1}, "there is no field 'extra'"),
-        ({"words.extra": "x"}, "there is no field 'words.extra'"),
+        ({"extra": 1}, "unknown field 'extra'"),
+        ({"words.extra": "x"}, "unknown field 'words.extra'"),
     ],
 )
 def test_a_decision_that_contradicts_itself_is_refused(edit: dict[str, object], words: str) -> None:
@@ -245,7 +245,7 @@ def test_a_decision_that_contradicts_itself_is_refused(edit: dict[str, object], 
         (lambda f: {"situation.period": -(10**15)}, "period"),
         (lambda f: {"situation.label": "tomorrow"}, "is not tomorrow"),
         (lambda f: {"present": [0, 0, 1]}, "present must name arms in their order, each once"),
-        (lambda f: {"nonsense": 1}, "there is no field 'nonsense'"),
+        (lambda f: {"nonsense": 1}, "unknown field 'nonsense'"),
     ],
 )
 def test_a_model_file_that_contradicts_itself_is_refused(fitted: Fit, edit: object, words: str) -> None:

@@ -189,14 +189,14 @@ def test_who_is_told_apart_is_corrected_for_the_whole_table(pages: dict[str, Any
     better |= {("one", "far"): cell("far", list(3 + luck), task="one")}
     better |= {("one", "told"): cell("told", list(3 + luck), task="one", privileged="knows")}
     better |= {("one", "as told"): cell("as told", list(2 + luck), task="one", privileged="knows")}
-    assert {key[1]: pair.told for key, pair in tables.told_from(better, "told").items()} == {
+    assert {key[1]: pair.is_significant for key, pair in tables.told_from(better, "told").items()} == {
         "ucmd": True,
         "near": True,
         "far": False,
         "as told": True,  # it has the same privilege
     }
     found = tables.told_from(better, "ucmd")
-    assert {key[1]: pair.told for key, pair in found.items()} == {"near": False, "far": True}
+    assert {key[1]: pair.is_significant for key, pair in found.items()} == {"near": False, "far": True}
     assert tables.standing(better["one", "near"], "O1", found["one", "near"]).endswith(tables.LEVEL)
     assert not tables.standing(better["one", "far"], "O1", found["one", "far"]).endswith(tables.LEVEL)
 

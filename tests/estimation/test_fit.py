@@ -353,7 +353,7 @@ def test_a_model_is_kept_in_a_file(tmp_path, suffix: str) -> None:
 
 def test_files_that_are_no_models_are_refused(tmp_path) -> None:
     rmab.make_task("cpap").problem.save(tmp_path / "problem.npz")
-    with pytest.raises(rmab.errors.FileError, match="holds a problem, not a model fitted to a log"):
+    with pytest.raises(rmab.errors.FileError, match="contains a problem, not a model fitted to a log"):
         Fit.load(tmp_path / "problem.npz")
     mothers(40, 8).save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text()

@@ -117,5 +117,5 @@ def test_the_heap_is_safe_from_an_edited_archive(tmp_path: Path) -> None:
 def test_models_of_the_first_format_are_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     path.write_text('{"kind": "rmab fit", "version": 1, "arms": ["a"]}')
-    with pytest.raises(rmab.errors.FileError, match=r"older rmab \(format 1, this one reads format 3\): fit the log again"):
+    with pytest.raises(rmab.errors.FileError, match=r"older rmab \(format 1, this one reads format 3\); fit the log again"):
         Fit.load(path)

@@ -57,7 +57,7 @@ class Turns:
 
 
 def test_a_task_whose_kernels_change_is_no_environment() -> None:
-    with pytest.raises(rmab.errors.ModelError, match="task drift: it cannot be an environment: its kernels change between"):
+    with pytest.raises(rmab.errors.ModelError, match="task drift: cannot be an environment, as its kernels change between"):
         gymnasium.make("rmab/drift-v0")
 
 

@@ -147,14 +147,14 @@ class Uncounted(Kl):
     [
         (NoSets(), "returns: NoSets: around must return TransitionSets, got ndarray"),
         (OneGroup(), "returns: OneGroup: the sets are (1, 3, 2, 3), not (4, 3, 2, 3)"),
-        (SmallSets(), "mean: a set does not hold the observed frequencies"),
+        (SmallSets(), "mean: a set does not contain the observed frequencies"),
         (FreeSets(), "returns: FreeSets: a transition that is declared impossible is possible"),
-        (Miscounts(), "counting: the memory's counts are not those of transitions that were observed"),
+        (Miscounts(), "counting: the memory's counts are not those of observed transitions"),
         (FreeBalls(), "returns: FreeBalls: a transition that is declared impossible is possible"),
         (Empty(), "returns: arm 0, state 0, action 0: no distribution lies between lower and upper"),
         (Fails(), "raises: KeyError: 'nothing'"),
         (Uncounted(), "counting: counts must be (4, 3, 2, 3), got None"),
-        (ShiftedL1(), "mean: a set does not hold"),  # it is meant to be shifted; the contract is that of a confidence set
+        (ShiftedL1(), "mean: a set does not contain"),  # it is meant to be shifted; the contract is that of a confidence set
         (Direct(), "kind: Direct does not derive from ConfidenceSets"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -230,10 +230,10 @@ class Draws(RewardEstimator):
         (Gains(memory={"list": [1, 2]}), "returns: Gains: memory: list must be an array of numbers, got list"),
         (Gains(memory={"words": np.array(["a"])}), "returns: Gains: memory: words must be an array of numbers, got ndarray"),
         (Secret(), "determinism: two runs"),
-        (Unpicklable(), "pickling: the part cannot be pickled (not me)"),
+        (Unpicklable(), "pickling: the component cannot be pickled (not me)"),
         (Draws(), "relabelling: in episode 1"),
-        (Overwrites(), "read-only: learning writes into what it was given"),
-        (Changes(), "own states: a state is refused by the learner that made it"),
+        (Overwrites(), "read-only: learning writes to its arguments"),
+        (Changes(), "own states: the learner rejects its own state"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )

@@ -71,7 +71,7 @@ class NoPlan(Step):
         (Plans(too_light), "returns: Plans: a step of the plan has mass 1 only up to 1.0e-01"),
         (Plans(negative), "returns: Plans: the plan has a mass that is negative, or no number"),
         (Plans(unknown), "returns: Plans: the plan has a mass that is negative, or no number"),
-        (Stays(), "sets: no kernel of the sets brings so much"),
+        (Stays(), "sets: no kernel of the sets gives this mass"),
         (Plans(elsewhere), "returns: Plans: not all mass of the plan begins in the start state"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -88,7 +88,7 @@ def test_a_plan_that_no_kernel_of_the_sets_can_make():
     mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
     watched = _WatchedStep(Lazy())
     assert watched.seen(StepResult(mass), sets).mass is mass
-    with pytest.raises(AssertionError, match="sets: no kernel of the sets brings so much"):
+    with pytest.raises(AssertionError, match="sets: no kernel of the sets gives this mass"):
         watched.seen(StepResult(frozen(mass)), sets)
 
 
@@ -113,8 +113,8 @@ class NoPolicy(Execution):
 @pytest.mark.parametrize(
     ("part", "line"),
     [
-        (Spends(), "budget: 3 arms are active, of 2"),
-        (SpendsRarely(), "budget: 3 arms are active, of 2"),
+        (Spends(), "budget: 3 arms are active, the budget is 2"),
+        (SpendsRarely(), "budget: 3 arms are active, the budget is 2"),
         (NoPolicy(), "policy: it must have a method act(h, states, rng)"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
@@ -160,8 +160,8 @@ class Late(EveryEpisode):
         (Flattens(), "returns: Flattens: the basis has shape (72,), not (4, 3, 2, 3)"),
         (Halves(), "returns: Halves: the basis must be whole numbers, from 0 to"),
         (Owes(), "returns: Owes: the basis must be whole numbers, from 0 to"),
-        (Late(), "until: sets made for episode 0 of 3 hold until -1"),
-        (Forever(), "until: sets made for episode 0 of 3 hold until 1000000"),
+        (Late(), "until: sets for episode 0 of 3 are used until -1"),
+        (Forever(), "until: sets for episode 0 of 3 are used until 1000000"),
         (Kl(), "kind: Kl does not derive from Refresh"),
     ],
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",

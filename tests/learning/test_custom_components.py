@@ -114,10 +114,10 @@ class TestByName:
             (
                 "own_parts:clinic",
                 {"beds": 3},
-                "task own_parts:clinic: beds: no such option. There are patients, episodes, feedback, copies",
+                "task own_parts:clinic: beds: no such option. Available: patients, episodes, feedback, copies",
             ),
             ("own_parts:clinic", {"patients": "x"}, "task own_parts:clinic: patients: Input should be a number (got 'x')"),
-            ("own_parts:three", {}, "task own_parts:three: its maker must return a Task, or (Problem, RewardModel)"),
+            ("own_parts:three", {}, "task own_parts:three: its function must return a Task, or (Problem, RewardModel)"),
             ("own_parts:ward@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
             ("own_parts:ward", {"episodes": 0}, "task own_parts:ward: episodes: Input should be greater than or equal to 1"),
             ("cpap@no_such:maker", {}, "adversary no_such:maker: there is no module 'no_such'"),
@@ -198,7 +198,7 @@ class TestFeedback:
 
     def test_unless_the_learner_is_not_defined_with_it(self) -> None:
         with pytest.raises(
-            rmab.errors.ModelError, match=r"^uc-o-reps needs full feedback \(got 'bandit'\): leave it out, or say"
+            rmab.errors.ModelError, match=r"^uc-o-reps needs full feedback, got 'bandit'; leave feedback out"
         ):
             rmab.run(rmab.make_task("cpap", **SMALL), "uc-o-reps", feedback="bandit")
 

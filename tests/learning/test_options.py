@@ -95,7 +95,9 @@ def test_an_option_of_one_component_may_stand_by_itself() -> None:
     assert (made.estimator.doubt, made.step.trust, made.rounding.rule, made.probes.every) == (2.0, 0.0, "at-most", 0.0)
     with pytest.raises(ModelError, match=r"epsilon: several components have it; write confidence.epsilon or estimator.eps"):
         rmab.make_learner("ucmd", confidence="kl", estimator="paper", epsilon=0.2)
-    with pytest.raises(ModelError, match=r"^learner ucmd: epsilon: no such option. There are confidence, estimator, step, "):
+    with pytest.raises(
+        ModelError, match=r"^learner ucmd: epsilon: no such option. Available: confidence, estimator, step, "
+    ):
         rmab.make_learner("ucmd", epsilon=0.2)
 
 
@@ -136,7 +138,7 @@ def test_what_is_wrong_with_a_component_is_one_line(options: dict[str, Any], mes
 
 def test_a_wrong_option_gets_those_that_there_are_and_the_command_that_lists_them() -> None:
     with pytest.raises(
-        ModelError, match=r"^learner ucmd-armab: rate: no such option. There are epsilon, scale, rule, "
+        ModelError, match=r"^learner ucmd-armab: rate: no such option. Available: epsilon, scale, rule, "
     ) as caught:
         rmab.make_learner("ucmd-armab", rate=1)
     assert str(caught.value).endswith("(got 1); `rmab learners ucmd-armab` lists the options")

@@ -220,7 +220,7 @@ class TestRefused:
             ({"start": np.full((6, 3), 0.5)}, "probabilities of arm 0 sum to 1.5"),
             ({"budget": 9}, r"budget must be in 0\.\.6"),
             ({"budget": [1, 2]}, r"budget must be a number or have shape \(H,\) = \(5,\)"),
-            ({"horizon": 6}, r"horizon must be in 1\.\.5 \(that of the view\), got 6"),
+            ({"horizon": 6}, r"horizon must be in 1\.\.5 \(the horizon of the view\), got 6"),
             ({"horizon": 2.5}, "horizon must be a whole number"),
         ],
     )

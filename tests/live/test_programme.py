@@ -458,3 +458,40 @@ def test_whom_people_keep_off_a_list_that_is_not_made_is_not_on_it(store: Any, f
         with p.ledger() as ledger:
             assert not ledger.decisions[ledger.last_period].probability[:14].any()
         report(p, week)
+
+
+def test_plans_account_for_the_reach_rate(store: Any) -> None:
+    """Two groups respond alike, but one is hardly ever reached: places go to the other."""
+    p = begin(store, engine="mean")
+    counts = np.broadcast_to([[7000, 3000], [4000, 6000]], (2, 2, 2, 2))
+    p.warm_start(rmab.data.Statistics.from_counts(np.array(counts)), groups=["a", "b"], trust=1e6)
+    p.override(WEEK, add=IDS[:4], reason="to see whom calls reach")
+    p.ask(WEEK)
+    p.tell(WEEK, [{"arm": one, "executed": one in IDS[1:4:2]} for one in IDS[:4]])
+    assert p.reach["a"] < p.reach["b"]
+    found = p.ask("2026-W48")
+    assert {int(one[4:]) % 2 for one in found.ids} == {1}
+    with p.ledger() as ledger:
+        model = learn(ledger, Observer())
+    kernels, reward = model.decided
+    q = np.array([p.reach["a"], p.reach["b"]])[:, np.newaxis]
+    np.testing.assert_allclose(
+        kernels[:, :, 1, 1], (1 - q) * model.rows.kernels[:, :, 0, 1] + q * model.rows.kernels[:, :, 1, 1]
+    )
+    np.testing.assert_allclose(reward, kernels[..., 1])
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_what_was_known_does_not_change_with_a_later_undo(store: Any, snapshot: bool) -> None:
+    """An undo compensates from then on, and the past stays as it was known: from the events, and from a snapshot."""
+    p = begin(store)
+    p.ask(WEEK)
+    event = p.tell(WEEK, [{"arm": one, "state": "low", "executed": "no"} for one in IDS[:2]])
+    then = p.as_of(event).statistics
+    assert then.counts.sum() == 2
+    if snapshot:
+        p.snapshot()
+    p.undo(event, reason="wrong week")
+    p.ask("2026-W48")
+    assert p.as_of(event).statistics == then
+    assert p.as_of(event + 1).statistics.counts.sum() == 0 == p.statistics.counts.sum()

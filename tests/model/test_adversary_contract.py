@@ -51,7 +51,8 @@ def test_a_short_own_adversary_keeps_it() -> None:
     check_adversary(made())
     assert not made().treats_alike(np.zeros(3, dtype=np.int64))
     with pytest.raises(
-        rmab.errors.ModelError, match=r"^Good has no rewards for 2 copies of every arm: write Good.repeated\(times\)$"
+        rmab.errors.ModelError,
+        match=r"^Good does not support copies of arms \(2 copies of each\); implement Good.repeated\(times\)$",
     ):
         made().repeated(2)
 
@@ -193,22 +194,22 @@ class WrongCopies(Good):
         (WrongError, "episodes: episode -1 of 6 is accepted"),
         (NoSuchKey, r"episodes: episode -1 of 6 raises KeyError, not ModelError \(-1\)"),
         (Raises, "episodes: episode 0 raises KeyError: 0"),
-        (
-            ReadsVisits,
-            r"episodes: episode 0 raises TypeError: .*\(visits are None unless the class says `adaptive = True`\)",
-        ),
+        (ReadsVisits, r"episodes: episode 0 raises TypeError: .*\(visits are None unless the class has `adaptive = True`\)"),
         (Narrow, r"rewards: Narrow: the rewards of episode 0 must have shape \(N, S, 2\) = \(3, 2, 2\), got \(2, 2, 2\)"),
         (Words, r"rewards: Words: the rewards of episode 0: not an array of numbers \(found <U1\)"),
         (TooMuch, r"rewards: TooMuch: the rewards of episode 0: arm 0, state 0, action 1 is 3.0, outside \[-1, 2\]"),
-        (PaysPassive, "passive_zero: episode 0, arm 0, state 0 pays 0.25 while passive"),
+        (PaysPassive, "passive_zero: episode 0, arm 0, state 0 has the passive reward 0.25"),
         (Writable, "read-only: the rewards of episode 0 can be written to"),
-        (Chance, "determinism: asked twice, episode 0 pays differently"),
-        (Remembers, "causality: episode 4 pays differently after later episodes were asked for"),
+        (Chance, "determinism: two calls for episode 0 give different rewards"),
+        (Remembers, "causality: episode 4 has other rewards after calls for later episodes"),
         (LooksAnyway, "causality: the visits change episode 5, but `adaptive` is False"),
         (Unpicklable, r"pickling: the adversary cannot be pickled \(not this one\)"),
-        (Forgets, "pickling: episode 0 of a copy pays differently"),
-        (Unequal, "alike: treats_alike says yes, but arms 0 and 2 are in one group and paid differently in episode 0"),
-        (WrongCopies, r"copies: in episode 0 of repeated\(2\), copies are not paid what their arm is paid"),
+        (Forgets, "pickling: a copy has other rewards in episode 0"),
+        (
+            Unequal,
+            "alike: treats_alike returns True, but arms 0 and 2 are in one group and have different rewards in episode 0",
+        ),
+        (WrongCopies, r"copies: in episode 0 of repeated\(2\), copies do not have the rewards of their arm"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )

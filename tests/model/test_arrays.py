@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[[Mask], object]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_masked_arrays_are_refused(name: str) -> None:
     with pytest.raises(
-        (rmab.errors.ModelError, rmab.errors.PolicyError), match="masked arrays are not taken; put numbers where"
+        (rmab.errors.ModelError, rmab.errors.PolicyError), match="must not be a masked array; replace masked values"
     ):
         CALLS[name](lambda array: np.ma.masked_array(array, mask=array > 10))
 

@@ -218,7 +218,7 @@ class TestLabels:
 
     def test_tables_say_so(self) -> None:
         listed = CliRunner().invoke(main, ["tasks"]).stdout
-        assert re.search(r"@plan-aware sees the plan\s+of\s+the\s+episode", listed)
+        assert re.search(r"@plan-aware sees the plan\s+of\s+the\s+next\s+episode", listed)
         small = ["-t", "arms=4", "-t", "budget=2", "-t", "horizon=3", "--episodes", "2"]
         shown = CliRunner().invoke(main, ["run", "cpap@plan-aware", "random", *small]).stdout
-        assert "The adversary sees the plan of the episode to come" in " ".join(shown.split())
+        assert "The adversary sees the plan of the next episode" in " ".join(shown.split())

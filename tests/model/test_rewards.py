@@ -177,7 +177,7 @@ def test_kinds() -> None:
         ((np.full((1, 2, 2, 2), np.inf), 0, 1), "finite"),
         ((np.zeros((1, 2, 2, 2)), 1, 1), "low < high"),
         ((np.zeros((1, 2, 2, 2)), 0, np.nan), "low < high"),
-        ((np.zeros((1, 2, 2, 2)), 0, 1, [0]), "2 labels are needed"),
+        ((np.zeros((1, 2, 2, 2)), 0, 1, [0]), "units must be 2 labels"),
         ((np.full((2, 1, 1, 2), 0.75), 0, 1), r"parts: arm 0, state 0, action 0 sum to 1\.5, outside \[0\.0, 1\.0\]"),
         ((np.full((2, 1, 1, 2), -0.75), -1, 1), r"parts: arm 0, state 0, action 0 sum to -1\.5, outside"),
     ],

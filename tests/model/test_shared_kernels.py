@@ -100,7 +100,9 @@ def test_the_kernels_of_all_arms_are_built_on_demand(monkeypatch: pytest.MonkeyP
     assert not arms.kernels.flags.writeable
     monkeypatch.setattr(memory, "SMALL", 10**6)
     monkeypatch.setattr(memory, "available", lambda: 1e7)
-    with pytest.raises(ModelError, match=r"a table for each of 1500 arms would need 13\.8 MB of memory; there are 10 MB"):
+    with pytest.raises(
+        ModelError, match=r"a table for each of 1500 arms would need 13\.8 MB of memory; 10 MB are available"
+    ):
         _ = arms.kernels
 
 
@@ -143,7 +145,7 @@ class TestOneKernelPerGroup:
         fields = {**view.to_fields(), "support": view.support[view.groups]}
         assert np.array_equal(rmab.View(**fields).support, view.support)
         fields["support"][4, 0, 0, 0] = False
-        with pytest.raises(ModelError, match="arms 0 and 4 are of one group, but differ in size or support"):
+        with pytest.raises(ModelError, match="arms 0 and 4 are in one group, but differ in size or support"):
             rmab.View(**fields)
         with pytest.raises(ModelError, match="support: not an array of numbers"):
             rmab.View(**{**fields, "support": [[1], [1, 0]]})

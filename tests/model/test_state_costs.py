@@ -282,7 +282,7 @@ def test_wrong_costs_are_named() -> None:
         ModelError, match=r"cost must be a number or have shape \(N,\) = \(3,\), \(N, S\) = \(3, 2\) or .*got \(2, 3\)"
     ):
         rmab.Problem(arms, 0, 2.0, 4, cost=np.ones((2, 3)))
-    with pytest.raises(ModelError, match=r"arm 1, state 0 must cost more than 0.*got -1"):
+    with pytest.raises(ModelError, match=r"arm 1, state 0 must be a finite number above 0, got -1"):
         rmab.Problem(arms, 0, 2.0, 4, cost=[[1.0, 2.0], [-1.0, 2.0], [1.0, 1.0]])
     sizes = rmab.Arms.of_sizes([np.full((2, 2, 2), 0.5), np.ones((1, 2, 1))])
     given = rmab.Problem(sizes, 0, 2.0, 4, cost=[[1.0, 2.0], [3.0, np.nan]])  # arm 1 has no state 1

@@ -45,9 +45,9 @@ def test_comparators_say_which_rewards_they_need() -> None:
 
 
 def test_budgets_of_no_step_are_refused() -> None:
-    with pytest.raises(PolicyError, match="budget must be a number, or one per step, got none"):
+    with pytest.raises(PolicyError, match="budget must be a number, or one per step, got an empty list"):
         rmab.IndexPolicy(np.ones((3, 2)), [])
-    with pytest.raises(FeedbackError, match="budget must be a number, or one per step, got none"):
+    with pytest.raises(FeedbackError, match="budget must be a number, or one per step, got an empty list"):
         rmab.Feedback(0, np.zeros((1, 3)), np.zeros((0, 3)), np.full((3, 2, 2), np.nan), budget=[])
 
 

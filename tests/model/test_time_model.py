@@ -25,7 +25,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"phase_of": None}, "phase_of is needed: which of the 2 phases of the kernels each of the 4 steps belongs to"),
+            (
+                {"phase_of": None},
+                "phase_of is missing: the kernels have 2 phases, and there are 4 steps; give the phase of each step",
+            ),
             ({"phase_of": [0, 1, 0]}, r"phase_of must have shape \(H,\) = \(4,\), one phase per step, got \(3,\)"),
             ({"phase_of": [0, 1, 2, 0]}, r"phase_of: step 2 must be a whole number in 0\.\.1, got 2"),
             ({"phase_of": [0, -1, 1, 0]}, r"phase_of: step 1 must be .*, got -1"),
@@ -42,7 +45,7 @@ class TestRefused:
             ({"start": [[1, 0], [1, 0], [1.5, -0.5]]}, r"start: arm 2, state 0 has probability 1\.5"),
             ({"start": [[1, 0], [1, 0], [np.nan, 1]]}, "start: arm 2, state 0 has probability nan"),
             ({"start": np.ones((2, 2)) / 2}, r"start must have shape \(N,\) = \(3,\), or \(N, S\) = \(3, 2\)"),
-            ({"start": np.ma.masked_array(np.ones((3, 2)) / 2)}, "start: masked arrays are not taken"),
+            ({"start": np.ma.masked_array(np.ones((3, 2)) / 2)}, "start must not be a masked array"),
         ],
     )
     def test_a_problem(self, changes: dict[str, object], message: str) -> None:
@@ -95,7 +98,7 @@ class TestRefused:
 
     def test_a_timed_reward_for_a_plain_problem_says_what_to_do(self) -> None:
         plain = rmab.Problem(rmab.Arms.identical(KERNEL, 3), 0, 1, 4)
-        with pytest.raises(ModelError, match=r"got \(3, 4, 2, 2\); .* the problem needs phase_of, for instance"):
+        with pytest.raises(ModelError, match=r"got \(3, 4, 2, 2\); .* the problem needs phase_of, for example"):
             rmab.solvers.solve_fluid(plain, np.zeros((3, 4, 2, 2)))
 
     def test_a_reward_that_is_no_number_names_the_phase(self) -> None:
@@ -252,7 +255,7 @@ class TestFiles:
 
     def test_a_file_that_is_no_policy(self, tmp_path) -> None:
         day().save(tmp_path / "p.npz")
-        with pytest.raises(FileError, match=r"holds a problem, not an index policy; read it with rmab\.Problem\.load"):
+        with pytest.raises(FileError, match=r"contains a problem, not an index policy; read it with rmab\.Problem\.load"):
             rmab.IndexPolicy.load(tmp_path / "p.npz")
         (tmp_path / "p.json").write_text('{"kind": "rmab policy", "table": [[1, 2]], "budget": 3}')
         with pytest.raises(PolicyError, match=r"p\.json: budget must be in 0\.\.1"):

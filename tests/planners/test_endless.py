@@ -157,7 +157,7 @@ class TestFtvaEpisode:
         one, two = (rmab.planners.Ftva(problem, reward).begin(problem.start, rng(1)) for _ in range(2))
         one.act(0, problem.start, rng(2))
         two.act(0, problem.start, rng(2))
-        with pytest.raises(PolicyError, match="arm 1 is in state 3, there are states"):
+        with pytest.raises(PolicyError, match="arm 1 is in state 3, expected 0"):
             one.act(1, np.array([0, 3, 0, 0, 0]), rng(3))
         with pytest.raises(ModelError, match=r"rng must be a numpy\.random\.Generator"):
             one.act(1, problem.start, 3)

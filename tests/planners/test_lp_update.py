@@ -135,8 +135,8 @@ def test_states_out_of_reach_have_a_plan_too() -> None:
     [
         (-1, [0, 0], r"step must be in 0\.\.3, got -1"),
         (4, [0, 0], r"step must be in 0\.\.3, got 4"),
-        (0, [0, 3], r"arm 1 is in state 3, there are states 0\.\.2"),
-        (0, [-1, 0], r"arm 0 is in state -1, there are states 0\.\.2"),
+        (0, [0, 3], r"arm 1 is in state 3, expected 0\.\.2"),
+        (0, [-1, 0], r"arm 0 is in state -1, expected 0\.\.2"),
         (0, [0], r"states must be 2 integers, one per arm, got shape \(1,\)"),
         (0, [0.0, 1.0], "states must be 2 integers, one per arm, .* of float64"),
         (1.5, [0, 0], r"step must be in 0\.\.3, got 1\.5"),

@@ -139,7 +139,7 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         with pytest.raises((ModelError, PolicyError), match=line):
             rmab.PlanResult.from_fields({name: value for name, value in fields.items() if value is not None})
     PROBLEM.save(tmp_path / "problem.npz")
-    with pytest.raises(FileError, match=r"problem\.npz: the file holds a Problem, not a policy"):
+    with pytest.raises(FileError, match=r"problem\.npz: the file contains a Problem, not a policy"):
         load_policy(tmp_path / "problem.npz")
 
 

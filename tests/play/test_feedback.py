@@ -138,7 +138,7 @@ def refusal(seen, feedback, episode=2):
 class TestCheck:
     @pytest.mark.parametrize("episode", [0, 1, 3])
     def test_episode(self, episode):
-        assert refusal(*good(), episode) == f"got feedback of episode 2, but episode {episode} is due"
+        assert refusal(*good(), episode) == f"expected feedback of episode {episode}, got episode 2"
 
     def test_lengths(self):
         seen, one = good()
@@ -155,14 +155,14 @@ class TestCheck:
     def test_unknown_state(self, state):
         seen, one = good()
         wrong = Feedback(2, changed(STATES, (1, 0), state), ACTIONS, one.rewards)
-        assert refusal(seen, wrong) == f"step 1: arm 0 is in state {state}, it has states 0..1"
+        assert refusal(seen, wrong) == f"step 1: arm 0 is in state {state}, expected 0..1"
 
     def test_padding_is_no_state(self):
         kernels = np.full((3, 2, 2, 2), 0.5)
         kernels[2] = np.eye(2)[:, np.newaxis]
         seen = view(kernels=kernels, sizes=[2, 2, 1])
         wrong = Feedback(2, STATES, ACTIONS, good()[1].rewards)
-        assert refusal(seen, wrong) == "step 2: arm 2 is in state 1, it has states 0..0"
+        assert refusal(seen, wrong) == "step 2: arm 2 is in state 1, expected 0..0"
 
     def test_start(self):
         seen, one = good()
@@ -180,7 +180,7 @@ class TestCheck:
         support[2, 0, 0, 1], kernels[2, 0, 0] = False, [1.0, 0.0]
         seen = view(kernels=kernels, support=support)
         wrong = Feedback(2, STATES, ACTIONS, good()[1].rewards)
-        assert refusal(seen, wrong) == "step 1: arm 2 moves from state 0 to 1, which was declared impossible"
+        assert refusal(seen, wrong) == "step 1: arm 2 moves from state 0 to 1, which is declared impossible"
         Feedback.reveal(seen, 2, trajectory([*STATES[:2], [0, 1, 0]]), REWARD).check(seen, 2)
 
     @pytest.mark.parametrize("place", sorted(VISITED))
@@ -256,12 +256,13 @@ class TestOfSteps:
             (STATES, ACTIONS, [[0.0] * 3], "rewards must have shape (H, N) = (2, 3), got (1, 3)"),
             (STATES[1:], ACTIONS, PAID, "states must have shape (H+1, N) = (3, 3), got (2, 3)"),
             (STATES, [[1, 1, 0], [0, 1, 0]], PAID, "step 0: 2 arms are active, the budget is 1"),
-            (changed(STATES, (2, 1), 7), ACTIONS, PAID, "step 2: arm 1 is in state 7, it has states 0..1"),
+            (changed(STATES, (2, 1), 7), ACTIONS, PAID, "step 2: arm 1 is in state 7, expected 0..1"),
             (
                 STATES,
                 ACTIONS,
                 changed(PAID, (1, 2), 0.25),
-                f"rewards: arm 2 is paid {PAID[0][2]} at step 0, but differently for the same pair at another step",
+                f"rewards: the reward of arm 2 at step 0 is {PAID[0][2]}, but another step has a different one for the same "
+                "pair",
             ),
         ],
     )

@@ -148,7 +148,7 @@ class TestAct:
 @pytest.mark.parametrize(
     ("h", "states", "message"),
     [
-        (0, [-1, 0], "arm 0 is in state -1, there are states 0"),
+        (0, [-1, 0], "arm 0 is in state -1, expected 0"),
         (0, [0, 99], "arm 1 is in state 99"),
         (0, [0], "states must be 2 integers, one per arm"),
         (0, [0.0, 1.0], "states must be 2 integers"),

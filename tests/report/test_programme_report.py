@@ -33,9 +33,10 @@ def test_it_comes_with_its_figures_as_png(written: tuple[Path, ...]) -> None:
 def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None:
     page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", written[0].read_text()))
     for words in (
-        "weeks engaged", "than by rotation", "For each in the programme",
-        "Rise that the plan uses", "than without any call", "Who gets a call, and who never does",
-        "get no call at all", "Where a call works", "What the data cannot tell", "The list for 2024-W30", "1st of 300",
+        "weeks engaged", "than by rotation", "Per participant",
+        "Effect that the plan uses", "than without any call", "Who gets a call, and who never does",
+        "get no call under this plan", "Where a call works",
+        "What the data cannot show", "The list for 2024-W30", "1st of 300",
     ):  # fmt: skip
         assert words in page, words
     assert not re.search(r"\bO1\b|Term|nan|None|StrictUndefined", page)
@@ -63,7 +64,7 @@ def test_groups_that_are_not_shown_are_counted() -> None:
         [replace(effects[0], group=f"group {k}") for k in range(50)],
     )
     page = render_programme(fitted, calls, found, several[1], several[0])
-    assert "The first 40 of 50 groups, by calls that each gets." in page
+    assert "The first 40 of 50 groups, by calls per participant." in page
     assert "The first 40 of 50 groups, by their effect." in page
 
 

@@ -17,7 +17,7 @@ import report_data
 from report_data import cell, page
 from rmab.errors import FileError, ModelError, RmabError
 from rmab.report import Report, write_report
-from rmab.report.charts import downsampled, payload
+from rmab.report.charts import choose_episodes, payload
 from rmab.report.figures import _scaling, _Styles, draw
 from rmab.report.headlines import headline
 from rmab.report.numbers import number, percent, share, spread
@@ -81,7 +81,7 @@ def test_privileged_learners_are_no_rivals(summary: Summary) -> None:
     told = {one.learner for one in summary.pages[0].cells if one.privileged}
     assert told == {"ucmd, full feedback", "oracle"}
     assert {one.learner for one in summary.pages[0].rivals} == {"ucmd-armab", "ucmd", "random"}
-    assert sum("yardstick" in line for line in page_words(summary.pages[0])) == 2
+    assert sum("for comparison only" in line for line in page_words(summary.pages[0])) == 2
 
 
 def test_pairs_are_made_of_common_rounds_only(folder: Path) -> None:
@@ -104,33 +104,39 @@ def test_a_difference_is_said_with_its_uncertainty() -> None:
     # 4.1 / 20.2 = 0.203; what is left of each difference: -.0149, -.0554, .0054, .0649; 3.182 x .0251 / 5.05 = 0.0158
     assert words[0] == "fast earned 20.3% more than slow (95%: 18.7 to 21.9; ahead in 4 of 4 rounds)."
     level = page_words(page(cell("one", [5.0, 6.2, 4.9, 5.1]), cell("other", [6.0, 5.2, 5.9, 4.2])))
-    assert " cannot be told apart: the difference is " in level[0]
+    assert " are not significantly different: the difference is " in level[0]
     assert "ahead in 2 of 4 rounds" in level[0]
 
 
 def test_one_round_tells_nothing() -> None:
     words = page_words(page(cell("one", [5.0]), cell("other", [6.0])))
-    assert "other and one cannot be told apart: they have only one common round." in words
+    assert "other and one cannot be compared: they have only one common round." in words
     assert "With one round there are no intervals and no comparisons." in words
 
 
 def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
     ahead = page_words(page(cell("one", [12.0, 12.1, 12.2])))[0]
     assert ahead.startswith(
-        "one earned more than O1, the most that a policy which never changes can earn on average, by 21.0% of what blind"
+        "one earned 21.0% more than O1, the most that a fixed policy can earn on average; a random policy earned 100.0% "
+        "less: regret relative to the random policy is -21.0% (95%: -23.5 to -18.5). "
     )
-    assert "negative regret is no error here" in ahead
-    assert ", may be zero: " in page_words(page(cell("one", [9.0, 10.1, 11.2])))[0]
+    assert "Negative regret is not an error" in ahead
+    assert " is not significantly different from O1" in page_words(page(cell("one", [9.0, 10.1, 11.2])))[0]
     lost = page_words(page(cell("one", [8.0, 8.1, 8.2])))[0]
-    assert lost.startswith("one lost 19.0% of what blind decisions lose to O1")
+    assert lost.startswith(
+        "one earned 19.0% less than O1, the most that a fixed policy can earn on average; a random policy earned 100.0% less"
+    )
+    assert ": regret relative to the random policy is 19.0% (95%: " in lost
     half = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=5.0)))[0]  # chance loses 5, not 10
-    assert half.startswith("one lost 38.0% of what blind decisions lose to O1")
+    assert "; a random policy earned 50.0% less: regret relative to the random policy is 38.0% (95%: " in half
     nothing = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=10.0)))[0]
-    assert "has no percentage: blind decisions lose nothing to O1" in nothing
+    assert "has no percentage: a random policy earns as much as O1" in nothing
     once = cell("one", [8.0, 8.1, 8.2])
     once.columns["chance"][1] = 10.0 - 1e-12  # up to rounding
     assert np.isnan(once.parts_of_chance("O1")).tolist() == [False, True, False]
-    assert "has no percentage: blind decisions lose nothing in some rounds to O1" in page_words(page(once))[0]
+    assert page_words(page(once))[0].startswith(
+        "The regret of one has no percentage: in some rounds a random policy earns as much as O1"
+    )
 
 
 def test_who_cannot_be_drawn_is_named_in_the_legend() -> None:
@@ -160,7 +166,7 @@ def test_rewards_are_compared_where_the_adversary_answers_to_play() -> None:
     cells = [cell(name, [first, first + 0.1, first + 0.2], adaptive=True) for name, first in (("one", 8.0), ("two", 7.0))]
     said = page_words(page(*cells))
     assert any("compare rewards, not regrets" in line for line in said)
-    assert not any("of what blind decisions lose" in line for line in said)
+    assert not any("relative to the random policy" in line for line in said)
     assert any(line.startswith("one earned") for line in said)
     learners = [{"name": "random", "label": one.learner} for one in cells]
     study = Study(name="told", rounds=3, tasks=["cpap@adaptive"], learners=learners)
@@ -175,7 +181,7 @@ def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:
         in below
     )
     above = page_words(page(cell("paper", [4.0, 9.0], published=True)))
-    assert any("went above it in 1 of 2 rounds" in line for line in above)
+    assert any("exceeded it in 1 of 2 rounds" in line for line in above)
     assert not any("theorem" in line for line in page_words(page(cell("other", [4.0, 9.0]))))
 
 
@@ -196,7 +202,7 @@ def test_growth_is_gathered_by_family(grown: Summary) -> None:
     for scaling in grown.scalings:
         fitted = scaling.fit is not None
         assert fitted == bool((scaling.values.mean(axis=1) > 0).all())
-        assert fitted or "no power fits" in scaling_words(scaling, "growth")
+        assert fitted or "no power law fits" in scaling_words(scaling, "growth")
     assert any(scaling.fit is None for scaling in grown.scalings)
 
 
@@ -274,7 +280,7 @@ def test_the_curves_of_the_page_are_those_of_the_runs(summary: Summary) -> None:
 
 @pytest.mark.parametrize(("episodes", "curves"), [(1, 8), (50, 18 * 8 * 8), (1600, 70 * 8), (100_000, 16), (30, 10**6)])
 def test_long_curves_are_thinned_out(episodes: int, curves: int) -> None:
-    shown = downsampled(episodes, curves)
+    shown = choose_episodes(episodes, curves)
     assert (shown[0], shown[-1]) == (0, episodes - 1)
     assert shown == sorted(set(shown))
     assert len(shown) <= min(episodes, 400)
@@ -324,7 +330,7 @@ def test_nothing_to_report_is_an_error(folder: Path) -> None:
 
 def test_rounds_of_different_length_are_an_error(results: Results) -> None:
     table = results.table(COLUMNS)
-    with pytest.raises(ModelError, match="its rounds differ in their episodes; run the damaged ones again"):
+    with pytest.raises(ModelError, match="its rounds have different numbers of episodes; run the damaged ones again"):
         summarise(results.study, table.slice(1))
 
 

@@ -229,7 +229,7 @@ def test_tables_are_saved_as_csv_and_charts_as_png(tab: Tab, reports: dict[str, 
     tab.open(reports["learning"])
     text = tab.value("report.csv(document.querySelectorAll('#task-0 table')[0])")
     rows = list(csv.reader(io.StringIO(text)))
-    assert rows[0][:5] == ["Learner", "Rounds", "Reward in all", "Reward in all: low", "Reward in all: high"]
+    assert rows[0][:5] == ["Learner", "Rounds", "Total reward", "Total reward: low", "Total reward: high"]
     assert [row[0] for row in rows[1:]] == ["ucmd-armab", "ucmd", "random", "ucmd, full feedback", "oracle"]
     assert all(len(row) == len(rows[0]) for row in rows)
     for row in rows[1:]:

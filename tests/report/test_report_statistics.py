@@ -42,8 +42,8 @@ def test_pairs_are_tested_by_their_differences() -> None:
 
 def test_differences_without_any_spread() -> None:
     same, more = paired("a", "b", A, A), paired("a", "b", np.array([3.0, 3.0]), np.array([1.0, 1.0]))
-    assert (same.p, same.ahead, same.told) == (1.0, 0, False)
-    assert (more.p, more.ahead, more.told) == (0.0, 2, True)
+    assert (same.p, same.ahead, same.is_significant) == (1.0, 0, False)
+    assert (more.p, more.ahead, more.is_significant) == (0.0, 2, True)
     assert paired("a", "b", A[:1], B[:1]).p == 1.0
 
 
@@ -69,7 +69,7 @@ def test_holm_by_hand() -> None:
     pairs = [paired("a", "b", A, B) for _ in range(3)]
     pairs = [type(one)(**{**vars(one), "p": p}) for one, p in zip(pairs, (0.01, 0.04, 0.03), strict=True)]
     assert [one.adjusted for one in holm(pairs)] == pytest.approx([0.03, 0.06, 0.06])
-    assert [one.told for one in holm(pairs)] == [True, False, False]
+    assert [one.is_significant for one in holm(pairs)] == [True, False, False]
     assert holm([]) == []
 
 

@@ -231,7 +231,7 @@ class TestErrors:
         assert "\n" not in line
         for part in ("epsilon: ", "(got 2)", "step: ", "(got 'fast')", "heat: ", "(got 3)", "scale: ", "rule: "):
             assert part in line
-        assert "heat: no such option. There are confidence, estimator, step, rounding, refresh, probes" in line
+        assert "heat: no such option. Available: confidence, estimator, step, rounding, refresh, probes" in line
         assert line.endswith("`rmab learners ucmd` lists the options")
 
     @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ class TestErrors:
         assert rmab.make_learner("lucky:make", luck=2).name == "random"
         with pytest.raises(rmab.errors.ModelError, match="learner lucky:make: returned int instead of Learner"):
             rmab.make_learner("lucky:make", luck=0)
-        with pytest.raises(rmab.errors.ModelError, match=r"lucky:make: skill: no such option. There are luck \(got 1\)"):
+        with pytest.raises(rmab.errors.ModelError, match=r"lucky:make: skill: no such option. Available: luck \(got 1\)"):
             rmab.make_learner("lucky:make", skill=1)
         with pytest.raises(rmab.errors.ModelError, match=r"learner lucky:nothing: 'nothing' does not exist in module lucky"):
             rmab.make_learner("lucky:nothing")

@@ -60,7 +60,7 @@ def test_it_stops_in_order_and_what_was_answered_is_kept(tmp_path: Path, how: si
 
 def test_tokens_on_the_command_line(tmp_path: Path) -> None:
     path = f"{tmp_path}/p.db"
-    assert "there is no such file" in call("live", "token", "list", path).stderr
+    assert "no such file; create a programme with" in call("live", "token", "list", path).stderr
     with rmab.live.open(path) as store:
         fill(store)
     made = call("live", "token", "create", path, "ann", "--role", "operator", "--programme", "mothers", "--days", "30")
@@ -68,7 +68,7 @@ def test_tokens_on_the_command_line(tmp_path: Path) -> None:
     assert "cannot be shown again" in made.stderr
     number = made.stdout.split("_")[1]
     assert (
-        "there is no programme 'x'"
+        "no programme 'x'; the store has"
         in call("live", "token", "create", path, "bea", "--role", "viewer", "--programme", "x").stderr
     )
     shown = call("live", "token", "list", path).stdout
@@ -83,4 +83,4 @@ def test_addresses_of_others_are_refused_without_tokens(tmp_path: Path) -> None:
     found = call("live", "serve", path, "--host", "0.0.0.0")
     assert found.exit_code == 2
     assert "rmab live token create STORE NAME --role operator" in found.stderr
-    assert "say which store" in call("live", "serve").stderr
+    assert "give one store" in call("live", "serve").stderr

@@ -124,7 +124,7 @@ def test_closed_form_of_deadline() -> None:
     hand = {"empty": 0.0, "5,0": 0.0, "1,1": 0.7, "1,3": 1.5, "2,2": 0.7, "3,1": 0.5, "3,9": 0.5 + 0.2 * 13}
     table = rmab.tasks.deadline.deadline_whittle(problem).index[1]
     assert {name: table[names.index(name)] for name in hand} == pytest.approx(hand)
-    with pytest.raises(ModelError, match="these arms are no charging spots"):
+    with pytest.raises(ModelError, match="the arms are not charging spots"):
         rmab.tasks.deadline.deadline_whittle(rmab.make_task("cpap").problem)
     with pytest.raises(ModelError, match=r"^discount must be in \[0, 1\], got 1.5$"):
         rmab.tasks.deadline.deadline_whittle(problem, discount=1.5)

@@ -78,7 +78,7 @@ class TestLocal:
         status = run_study(study, tmp_path / "out", engine=LocalEngine(1), on_failure=seen.append)
         assert (status.total, status.finished, status.missing) == (4, 3, 1)
         assert status.failures == tuple(seen) == (
-            Failure(study.jobs()[0].id, "its worker died 3 times (the last one: signal 9)"),
+            Failure(study.jobs()[0].id, "its worker died 3 times (last cause: signal 9)"),
         )  # fmt: skip
         assert Results.open(tmp_path / "out").status() == status
         assert run_study(study, tmp_path / "out", engine=LocalEngine(1)).complete  # it has no lives left to take
@@ -203,7 +203,7 @@ class TestDask:
         job = STUDY.jobs()[0]
         content, *_ = attempt(job, "dask")
         monkeypatch.setattr(rmab, "__version__", "99.0")
-        with pytest.raises(rmab.errors.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*, here is 99\.0"):
+        with pytest.raises(rmab.errors.StudyError, match=r"a worker of tcp://somewhere:1 has rmab .*machine has 99\.0"):
             DaskEngine("tcp://somewhere:1")._check(job, content, tmp_path)
 
     def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_a_hung_run_is_stopped_recorded_and_the_others_go_on(tmp_path: Path) -> 
     status = run_study(study, out, engine=LocalEngine(2, time_limit=8))  # both hang at once: they are waited for once
     assert time.monotonic() - begin < 200
     assert (status.total, status.finished, status.missing) == (4, 2, 2)
-    said = "stopped: it took longer than the time limit of 8 seconds"
+    said = "stopped: the run took longer than the time limit of 8 seconds"
     assert {one.message for one in status.failures} == {said}
     assert Results.open(out).status() == status
     assert gone(int(note.read_text()))

@@ -80,7 +80,7 @@ class Local(Chance):
         ({"tasks": [3]}, "study: tasks[0]: must be a name, a Task or a table, got int (got 3)"),
         ({"tasks": [rmab.make_task]}, "study: tasks[0]: must be a name, a Task or a table, got a function; give its"),
         ({"learners": [Mine]}, "study: learners[0]: must be a name, a Learner or a table, got a class; give an object"),
-        ({"tasks": ["cpap", "cpap"]}, "study: tasks: two have the label 'cpap'"),
+        ({"tasks": ["cpap", "cpap"]}, "study: tasks: duplicate label 'cpap'"),
         ({"colour": 1}, "study: colour: Extra inputs are not permitted (got 1)"),
         ({"learners": [Plain(3)]}, "study: learners[0]: learner Plain: cannot be rebuilt from its options"),
         ({"tasks": [rmab.make_task("cpap@adaptive", **SMALL)]}, "study: tasks[0]: task cpap@adaptive: cannot be sent to"),

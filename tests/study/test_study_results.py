@@ -17,7 +17,7 @@ import rmab
 from rmab.report import write_report
 from rmab.report.numbers import number
 from rmab.study import Failure, LocalEngine, Results, Status, Study, run_study
-from rmab.study.failures import forget, keep, kept
+from rmab.study.failures import read_failures, remove_failure, store_failure
 from rmab.study.origin import revision_of, short
 from rmab.study.shards import (
     FORMAT,
@@ -212,7 +212,7 @@ class TestFormats:
         table = table.append_column("unheard_of", pa.nulls(table.num_rows, pa.float64()))
         write_shard(finished, newer["id"], encoded(with_provenance(table, newer)))
         before = path.read_bytes()
-        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\): update rmab"
+        said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\); update rmab"
         results = Results.open(finished)
         for use in (results.status, results.table, results.provenance):
             with pytest.raises(rmab.errors.FileError, match=said):
@@ -264,7 +264,7 @@ class TestReading:
     def test_some_columns_only(self, finished: Path) -> None:
         table = Results.open(finished).table(["reward", "round"])
         assert table.column_names == ["reward", "round"]
-        with pytest.raises(rmab.errors.ModelError, match="unknown column regret; there are id, task"):
+        with pytest.raises(rmab.errors.ModelError, match="unknown column regret; available: id, task"):
             Results.open(finished).table(["regret"])
 
     def test_nothing_yet(self, tmp_path: Path) -> None:
@@ -390,24 +390,24 @@ if __name__ == "__main__":
 def test_a_damaged_run_that_fails_again_says_why(finished: Path) -> None:
     job = small_study().jobs()[0]
     shard_path(finished, job.id).write_bytes(b"half of a file")
-    keep(finished, Failure(job.id, "no plan"))
+    store_failure(finished, Failure(job.id, "no plan"))
     status = Results.open(finished).status()
     assert (status.damaged, status.failures) == (1, (Failure(job.id, "no plan"),))
 
 
 def test_what_is_kept_of_failures(tmp_path: Path) -> None:
     first, again = Failure("a", "no plan", "Traceback\n"), Failure("a", "no plan at all", "Traceback\n")
-    assert kept(tmp_path, ["a"]) == ()
-    keep(tmp_path, first)
-    keep(tmp_path, again)  # the last try counts
-    keep(tmp_path, Failure("b", "another"))
-    assert kept(tmp_path, ["a", "c"]) == (again,)
-    assert kept(tmp_path, ["a"])[0].trace == "Traceback\n"
-    forget(tmp_path, "a")
-    forget(tmp_path, "a")
-    assert [one.id for one in kept(tmp_path, ["a", "b"])] == ["b"]
+    assert read_failures(tmp_path, ["a"]) == ()
+    store_failure(tmp_path, first)
+    store_failure(tmp_path, again)  # the last try counts
+    store_failure(tmp_path, Failure("b", "another"))
+    assert read_failures(tmp_path, ["a", "c"]) == (again,)
+    assert read_failures(tmp_path, ["a"])[0].trace == "Traceback\n"
+    remove_failure(tmp_path, "a")
+    remove_failure(tmp_path, "a")
+    assert [one.id for one in read_failures(tmp_path, ["a", "b"])] == ["b"]
     (tmp_path / "failures" / ".rmab.0123456789abcdef").touch()  # of a writer that was killed
     sweep(tmp_path)
     assert [one.name for one in (tmp_path / "failures").iterdir()] == ["b.json"]
     (tmp_path / "failures" / "b.json").write_text("{")
-    assert "b.json: cannot be read" in kept(tmp_path, ["b"])[0].message
+    assert "b.json: cannot be read" in read_failures(tmp_path, ["b"])[0].message

@@ -67,9 +67,9 @@ class TestErrors:
             "colour: Extra inputs are not permitted (got 'red')",
             "tasks[0].options.arms: Input should be a multiple of 2 (got 7)",
             "tasks[1].name: unknown task 'cpop'",
-            "tasks[2].options.patients: no such option. There are arms, budget, horizon, episodes, copies",
+            "tasks[2].options.patients: no such option. Available: arms, budget, horizon, episodes, copies",
             "learners[0].options.estimator.doubt: Input should be less than or equal to 1000000 (got 2000000.0)",
-            "learners[0].options.speed: no such option. There are confidence, estimator, ",
+            "learners[0].options.speed: no such option. Available: confidence, estimator, ",
             "learners[0].options.rounding: unknown rounding 'up'. `rmab learners ucmd` lists them (got 'up')",
             "learners[1].name: unknown learner 'genius'",
             "learners[2].feedback: Input should be 'bandit', 'active' or 'full' (got 'some')",
@@ -99,7 +99,7 @@ class TestErrors:
 
     def test_equal_labels_in_a_file(self, tmp_path: Path) -> None:
         path = written(tmp_path, 'name="x"\nrounds=1\ntasks=[{name="cpap"}, {name="cpap"}]\nlearners=[{name="random"}]')
-        with pytest.raises(rmab.errors.ModelError, match=r"study.toml: tasks: two have the label 'cpap'$"):
+        with pytest.raises(rmab.errors.ModelError, match=r"study.toml: tasks: duplicate label 'cpap'$"):
             Study.load(path)
 
     def test_of_a_learner_as_a_whole_are_said_plainly(self) -> None:
@@ -136,7 +136,7 @@ class TestErrors:
             Study.load(written(tmp_path, text))
 
     def test_labels_must_differ(self) -> None:
-        with pytest.raises(rmab.errors.ModelError, match="learners: two have the label 'random'"):
+        with pytest.raises(rmab.errors.ModelError, match="learners: duplicate label 'random'"):
             small_study(names=("random", "random"))
 
     def test_neither_a_file_nor_a_name(self) -> None:
@@ -156,7 +156,7 @@ class TestErrors:
         )
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(
-            rmab.errors.ModelError, match=r"learners\[0\].feedback: random needs full feedback \(got 'bandit'"
+            rmab.errors.ModelError, match=r"learners\[0\].feedback: random needs full feedback, got 'bandit'"
         ):
             small_study(learners=[{"name": "hungry:Hungry", "feedback": "bandit"}]).check()
         study = small_study(1, ("hungry:Hungry",))

@@ -153,7 +153,7 @@ class TestClasses:
     @pytest.mark.parametrize(
         ("classes", "message"),
         [
-            ([{"arms": 1}, {"arms": 1}], "classes: their arms add up to 2, but there are arms=3"),
+            ([{"arms": 1}, {"arms": 1}], "classes: their arms add up to 2, expected arms=3"),
             ([{"arms": 3, "speed": 1}], f"{WRONG}classes[0].speed: no such option (got 1)"),
             ([{"arms": 2}, {"pay": 1}], f"{WRONG}classes[1].arms: Field required"),
             ([{"arms": 3, "dwell": [0.5, 0.4]}], "classes[0].dwell: the probabilities sum to 0.9, not 1"),
@@ -184,15 +184,15 @@ def test_the_range_follows_from_the_options() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"arrival": 1.2}, "arrival: phase 0 is 1.2, not a probability"),
-        ({"arrival": [0.1, -0.1], "phases": 2}, "arrival: phase 1 is -0.1, not a probability"),
+        ({"arrival": 1.2}, "arrival: phase 0 must be a probability, got 1.2"),
+        ({"arrival": [0.1, -0.1], "phases": 2}, "arrival: phase 1 must be a probability, got -0.1"),
         (
             {"arrival": [0.1, 0.2]},
             "arrival must be one number or one per phase: there is 1 phase, got 2 numbers (phases=...)",
         ),
         ({"pay": [1, 2, 3], "phases": 2}, "pay must be one number or one per phase: there are 2 phases, got 3 numbers"),
-        ({"penalty": -1}, "penalty: phase 0 is -1, it must be 0 or more"),
-        ({"pay": 0, "penalty": 0}, "pay and penalty: nothing is at stake"),
+        ({"penalty": -1}, "penalty: phase 0 must be 0 or more, got -1"),
+        ({"pay": 0, "penalty": 0}, "pay and penalty must not all be 0"),
         ({"dwell": [0.5, 0.4]}, "dwell: the probabilities sum to 0.9, not 1"),
         ({"dwell": [1.5, -0.5]}, "dwell: 1 slots has probability 1.5"),
         ({"dwell": [[1.0], [0.5]], "phases": 2}, "dwell: phase 1: the probabilities sum to 0.5, not 1"),
@@ -220,7 +220,7 @@ def test_the_range_follows_from_the_options() -> None:
         ({"budget": 4}, "budget must be in 0..3 (the number of arms), got 4"),
         ({"budget": 1.5}, "budget must be a whole number, got 1.5"),
         ({"budget": "all"}, f"{WRONG}budget: Input should be a whole number, or one per phase or step (got 'all')"),
-        ({"minutes": 5}, "minutes: the length of a step counts only where the tariff is a file"),
+        ({"minutes": 5}, "minutes is only used if the tariff is a file; leave it out"),
         ({"minutes": "five"}, f"{WRONG}minutes: Input should be a number (got 'five')"),
         ({"tariff": True}, f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got True)"),
         ({"tariff": ""}, f"{WRONG}tariff: Input should be the path of a file, or a number, or one per phase (got '')"),
@@ -228,7 +228,7 @@ def test_the_range_follows_from_the_options() -> None:
         ({"dwell": [5e-5] * 20_000}, "a spot of 20000 slots and 9 units, in 1 phases, would need 640 GB of memory"),
         ({"arms": 10**12, "budget": 1}, "a task of 1000000000000 arms would need"),
         ({"arms": 0, "budget": 0}, f"{WRONG}arms: Input should be greater than or equal to 1 (got 0)"),
-        ({"speed": 1}, f"{WRONG}speed: no such option. There are arms, budget, horizon"),
+        ({"speed": 1}, f"{WRONG}speed: no such option. Available: arms, budget, horizon"),
     ],
 )
 def test_wrong_options_are_refused_with_one_line(options: dict[str, Any], message: str) -> None:
@@ -279,18 +279,16 @@ class TestRules:
         ],
     )
     def test_other_arms_are_refused(self, rule: Any) -> None:
-        told = f"{rule.__name__}: these arms are no charging spots: "
+        told = f"{rule.__name__}: the arms are not charging spots: "
         with pytest.raises(
-            ModelError, match=f"^{told}state 0 is named 'low', not 'empty' or 'slots,load', for instance '5,3'$"
+            ModelError, match=f"^{told}state 0 is named 'low', not 'empty' or 'slots,load', for example '5,3'$"
         ):
             rule(rmab.make_task("cpap").problem)
         with pytest.raises(ModelError, match=f"^{told}their states have no names$"):
             rule(rmab.make_task("split").problem)
 
     def test_the_closed_form_is_for_one_phase(self) -> None:
-        with pytest.raises(
-            ModelError, match=r"^deadline_whittle: .*these have 2 phases; rmab.planners.lagrangian_index plans them$"
-        ):
+        with pytest.raises(ModelError, match=r"^deadline_whittle: .*the problem has 2; use rmab.planners.lagrangian_index$"):
             rmab.tasks.deadline.deadline_whittle(rmab.make_task("deadline", **TINY, phases=2).problem)
         problem = rmab.make_task("deadline", **TINY).problem
         for wrong, message in (({"pay": np.nan}, "pay and penalty must be numbers"), ({"penalty": -1}, "penalty 0 or more")):
@@ -329,7 +327,7 @@ class TestTheDay:
         task = rmab.make_task("deadline-day", jobs=None, dwell=[0.5, 0.5], load=[1.0], tariff=None, arrival=0.5)
         check(task, 0, 23, {**BASE, "arrival": 0.5, "jobs": [[0.5], [0.5]]})
         assert task.adversary.model.parts.shape[0] == 2
-        with pytest.raises(ModelError, match="jobs: give either jobs, or dwell and load \\(and jobs=None where"):
+        with pytest.raises(ModelError, match="jobs: give either jobs, or dwell and load \\(with jobs=None if"):
             rmab.make_task("deadline-day", dwell=[1.0])
 
 

@@ -77,11 +77,11 @@ def test_what_is_no_fault(tmp_path: Path, text: str) -> None:
         ("00:00,0.1\n", "line 1: the header must be time,price, got '00:00,0.1'"),
         ("time;price\n00:00;0,1\n", "line 1: the header must be time,price, got 'time;price'"),
         ("price,time\n0.1,00:00\n", "line 1: the header must be time,price, got 'price,time'"),
-        ("time,price\n", "line 2: there is no price; it holds from 00:00"),
+        ("time,price\n", "line 2: the price from 00:00 on is missing"),
         ("time,price\n01:00,0.1\n", "line 2: the first time must be 00:00, got 01:00"),
         ("time,price\n00:00,0.1\n07:00,0.2\n06:00,0.3\n", "line 4: 06:00 is not after 07:00"),
         ("time,price\n00:00,0.1\n07:00,0.2\n07:00,0.3\n", "line 4: 07:00 is given twice"),
-        ("time,price\n00:00,0.1\n07:00,\n", "line 3: the price is missing; a gap is not filled"),
+        ("time,price\n00:00,0.1\n07:00,\n", "line 3: the price is missing; gaps are not filled"),
         ("time,price\n00:00,0.1\n\n07:00,0.2\n", "line 3: is empty"),
         ("time,price\n00:00,0.1\n07:00\n", "line 3: has 1 field, not 2 (time,price)"),
         ("time,price\n00:00,12 ct\n", "line 2: the price must be a plain number per unit of load, without currency or unit"),
@@ -98,7 +98,7 @@ def test_what_is_no_fault(tmp_path: Path, text: str) -> None:
         ("time,price\n00:00,0.1\n07:00:00,0.2\n", "line 3: the time must be HH:MM"),
         (
             "time,price\n00:00,\n08:00,3 ct\n07:00,0.1\n",
-            "line 2: the price is missing; a gap is not filled; line 3: the price must be a plain number per unit of load, "
+            "line 2: the price is missing; gaps are not filled; line 3: the price must be a plain number per unit of load, "
             "without currency or unit, got '3 ct'; line 4: 07:00 is not after 08:00",
         ),
         ("time,price\n" + "".join(f"{h:02d}:00,\n" for h in range(9)), "line 2: the price is missing"),
@@ -128,9 +128,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"line 3: the price changes at 06:00, within phase 0 \(00:00 to 24:00\); choose phases that begin with"),
+        ({}, r"line 3: the price changes at 06:00, within phase 0 \(00:00 to 24:00\); choose phases that start"),
         ({"phases": 16}, r"line 4: the price changes at 17:00, within phase 11 \(16:30 to 18:00\)"),
-        ({"phases": 24, "minutes": 31}, r"a tariff is of one day, but the steps take 24:48 \(minutes per step\)"),
+        ({"phases": 24, "minutes": 31}, r"a tariff covers one day, but the steps take 24:48; set minutes \(per step\)"),
         ({"phases": 24, "minutes": 0}, r"^task deadline: minutes: Input should be greater than 0 \(got 0\)"),
     ],
 )
@@ -161,8 +161,8 @@ class TestCommandsAndStudies:
         ("option", "message"),
         [
             ("arrival=[0.5", "arrival: Input should be a number, or one per phase (got '[0.5')"),
-            ("arrival=2", "arrival: phase 0 is 2, not a probability"),
-            ('classes=[{"arms": 1}]', "classes: their arms add up to 1, but there are arms=3"),
+            ("arrival=2", "arrival: phase 0 must be a probability, got 2"),
+            ('classes=[{"arms": 1}]', "classes: their arms add up to 1, expected arms=3"),
             ("arival=2", "did you mean 'arrival'?"),
         ],
     )
@@ -185,7 +185,7 @@ class TestCommandsAndStudies:
 
     def test_the_options_of_a_task_are_shown(self) -> None:
         shown = CliRunner().invoke(main, ["tasks", "deadline"]).output
-        assert re.search(r"arrival +0\.7 +a number, or one per phase +probability that a vehicle comes", shown)
+        assert re.search(r"arrival +0\.7 +a number, or one per phase +probability that a vehicle arrives", shown)
         assert re.search(r"budget +24 numbers ", CliRunner().invoke(main, ["tasks", "deadline-day@iid"]).output)
         fields = json.loads(CliRunner().invoke(main, ["tasks", "deadline-day", "--json"]).output)["properties"]
         assert len(fields["jobs"]["default"]) == 12

@@ -158,7 +158,7 @@ def test_drawn_models_are_what_they_say() -> None:
         ("machine", {"wear": 1.5}, "wear: Input should be less than or equal to 1 (got 1.5)"),
         ("machine", {"cost": 0, "fee": 0}, "cost and fee must not both be 0"),
         ("machine", {"fee": -1.0}, "fee: Input should be greater than or equal to 0 (got -1.0)"),
-        ("queue", {"service": 0.9}, "(states - 1) * abandonment must be 1 at most, as at most one thing happens"),
+        ("queue", {"service": 0.9}, "(states - 1) * abandonment must be at most 1, as at most one event happens"),
         ("queue", {"cost": 0}, "cost: Input should be greater than 0 (got 0)"),
         ("queue", {"states": 1}, "states: Input should be greater than or equal to 2 (got 1)"),
         ("swim", {"states": 1}, "states: Input should be greater than or equal to 2 (got 1)"),

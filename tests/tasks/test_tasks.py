@@ -244,8 +244,11 @@ class TestOwnTasks:
             ({"rewards": np.zeros((2, 2, 2))}, r"rewards must have shape \(T, N, S, 2\)"),
             ({"rewards": np.full((1, 2, 2, 2), 5.0)}, "episode 0, arm 0, state 0, action 0 is 5.0, outside"),
             ({"rewards": np.full((1, 2, 2, 2), np.nan)}, "episode 0, arm 0, state 0, action 0 is nan"),
-            ({"rewards": np.ones((1, 2, 2, 2)), "passive_zero": True}, "declared zero, but episode 0, arm 0, state 0 pays"),
-            ({"rewards": np.zeros((1, 3, 2, 2))}, "the rewards are for"),
+            (
+                {"rewards": np.ones((1, 2, 2, 2)), "passive_zero": True},
+                "declared zero, but episode 0, arm 0, state 0 is not 0",
+            ),
+            ({"rewards": np.zeros((1, 3, 2, 2))}, "the rewards have shape"),
             ({"feedback": "some"}, "feedback must be one of bandit, active, full"),
             ({"low": 1, "high": 1}, "outside|low < high"),
         ],
@@ -287,7 +290,7 @@ class TestOwnTasks:
     def test_a_file_takes_no_options(self, tmp_path: Path, options: dict[str, object]) -> None:
         path = tmp_path / "mine.json"
         rmab.make_task("cpap", arms=2, budget=1, horizon=2, episodes=1).save(path)
-        with pytest.raises(ModelError, match=f"^{re.escape(str(path))}: a task from a file takes neither seed nor options"):
+        with pytest.raises(ModelError, match=f"^{re.escape(str(path))}: a task file takes no seed and no options"):
             rmab.make_task(path, **options)  # type: ignore[arg-type]
 
     def test_a_file_says_its_feedback_unless_asked_for_other(self, tmp_path: Path) -> None:
@@ -307,7 +310,7 @@ class TestOwnTasks:
     [
         ("nothing", {}, "unknown task 'nothing'. `rmab tasks` lists them"),
         ("cpap@nobody", {}, "unknown adversary 'nobody'. `rmab tasks` lists them"),
-        ("cpap", {"seeds": 3}, "seeds: no such option. There are arms, budget, horizon, episodes, copies"),
+        ("cpap", {"seeds": 3}, "seeds: no such option. Available: arms, budget, horizon, episodes, copies"),
         ("cpap", {"seed": 0.5}, "seed must be a whole number"),
         ("cpap", {"seed": -1}, "seed must be 0 or more, got -1"),
         ("cpap", {"seed": True}, "seed must be a whole number, got True"),

@@ -141,7 +141,7 @@ def test_no_execution_keeps_what_the_best_plan_promises() -> None:
 
 
 def test_counterexamples_bring_their_own_rewards() -> None:
-    with pytest.raises(rmab.errors.ModelError, match="task turns has fixed rewards: leave out @noisy"):
+    with pytest.raises(rmab.errors.ModelError, match="task turns has fixed rewards; leave out @noisy"):
         rmab.make_task("turns@noisy")
     assert rmab.make_task("greener", pays=0.25, episodes=2).reward(1)[:, 0, 1].tolist() == [0.25, 0.0]
     assert [rmab.make_task("turns", episodes=3).reward(t)[:, 0, 1].tolist() for t in range(3)] == [[1, 0], [0, 1], [1, 0]]

@@ -64,13 +64,13 @@ def wavering(problem: rmab.Problem, reward: FloatArray) -> rmab.IndexPolicy:
 @pytest.mark.parametrize(
     ("planner", "line"),
     [
-        (3, r"kind: a planner is a function of a problem and a reward, got int$"),
+        (3, r"kind: a planner must be a function of a problem and a reward, got int$"),
         (lambda problem, reward: 7, r"returns: int is not a policy \(problem: plain\)$"),
-        (refusing, r"returns: it refuses a plain problem \(problem: plain\)$"),
+        (refusing, r"returns: it raises ModelError for a plain problem \(problem: plain\)$"),
         (fussy, r"raises: ZeroDivisionError: one arm \(problem: one arm\)$"),
         (generous, r"budget: .* 1 arms are active, the budget is 0 \(problem: budget 0\)$"),
-        (writing, r"read-only: planning has changed the problem or the reward \(problem: plain\)$"),
-        (moody, r"determinism: planned twice, it decides differently \(problem: plain\)$"),
+        (writing, r"read-only: planning changed the problem or the reward \(problem: plain\)$"),
+        (moody, r"determinism: two plans of the same problem make different decisions \(problem: plain\)$"),
         (wavering, r"determinism: .*\(problem: discount\)$"),
     ],
 )

@@ -1,6 +1,6 @@
-"""The command line: parse, call, print. What it does is done elsewhere in the package.
+"""The command line: parse arguments, call the library, print.
 
-`--help` answers at once: the files of this folder import click, and whatever is heavy inside the command that needs it.
+`--help` must be fast, so these modules import only click; a command imports heavy modules inside its function.
 """
 
 import os
@@ -35,7 +35,7 @@ COMMANDS = {  # loaded on use
 
 
 class Commands(Program):
-    """The commands; each is imported when it is called, or when all are listed."""
+    """The group of all commands. A command is imported when it is called, or when all are listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands."""
@@ -50,24 +50,24 @@ class Commands(Program):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
-        ("rmab run cpap@switching ucmd", "let a learner play a case study"),
+        ("rmab run cpap@switching ucmd", "run a learner on a case study"),
         ("rmab plan mine.json", "the best policy for a custom model"),
         ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's log"),
-        ("rmab list model.npz --budget 100 --csv next-week.csv", "whom to act on next, and why"),
+        ("rmab list model.npz --budget 100 --csv next-week.csv", "who gets an intervention next, and why"),
         ("rmab live ask programme.db 2026-W47 --csv list.csv", "this week's list of a live programme"),
         ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
     ),
 )
-@click.option("--debug", is_flag=True, help="Show the trace of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="rmab")
 def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
-    """Online learning in restless multi-armed bandits, under a budget that is never broken.
+    """Restless multi-armed bandits: plan, learn online, and run programmes with a budget that is never exceeded.
 
-    Tables go to standard output, progress and errors to standard error; --json prints for programs. Exit codes: 0 fine, 1
-    the work failed, 2 wrong usage or input, 130 stopped by Ctrl-C.
+    Results go to standard output, progress and errors to standard error. --json prints machine-readable output.
+    Exit codes: 0 success, 1 failure, 2 wrong usage or input, 130 stopped by Ctrl-C.
     """
     try:
         here = [os.getcwd()]  # noqa: PTH109  (light)
-    except OSError:  # the folder is gone
+    except OSError:  # the folder was deleted
         here = []
     look_in(here, lambda module, file: say(f"{module}: imported from {file}", err=True))

@@ -1,4 +1,4 @@
-"""`rmab bound`: the bound, prices and indices of a problem with known kernels."""
+"""`rmab bound`: bound, prices and indices of a problem with known transition probabilities."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 SHOWN_STEPS, FEWER_STEPS, SHOWN_ROWS = 7, 5, 60
 NARROW = 100  # columns below which fewer steps are shown
-ROUNDING = 1e-6  # relative to the largest index: closer than this, an index equals a price
-MOST = 12  # decimals; smaller numbers are written as 1.234e-15
-DIGITS = 4  # of the largest number in a table; the others have the same number of decimals
+ROUNDING = 1e-6  # relative to the largest index: an index closer than this equals a price
+MOST = 12  # maximum number of decimals; smaller numbers are written as 1.234e-15
+DIGITS = 4  # of the largest number in a table; the others have as many decimals
 
 
 @command(
     ("rmab bound cpap-adherence", "a case study with its typical reward"),
     ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
     ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
-    ("rmab bound mine.json", "a task file, for the mean of its rewards"),
+    ("rmab bound mine.json", "a task file, with the mean of its rewards"),
     ("rmab bound problem.json --reward reward.json", "a problem file and its rewards"),
-    ("rmab bound cpap --json", "all arms and steps, for a program"),
+    ("rmab bound cpap --json", "all arms and steps, machine-readable"),
 )
 @model_arguments
 @click.option(
@@ -36,23 +36,26 @@ DIGITS = 4  # of the largest number in a table; the others have the same number 
     type=click.Choice(["lagrangian", "occupancy"]),
     default="lagrangian",
     show_default=True,
-    help="lagrangian: what activating is worth; occupancy: how often the plan activates an arm in this state.",
+    help="lagrangian: value of activating an arm; occupancy: probability that the plan activates it in this state.",
 )
-@click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Show this arm only (from 0); may be repeated.")
+@click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Arm to show, counted from 0; may be repeated.")
 def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> None:
-    """Bound what any policy earns in a PROBLEM with known kernels, with prices and indices.
+    """Compute an upper bound on the reward of any policy, with prices and indices.
 
-    The bound is what no policy can beat, the prices are what one more activation is worth at each step, and the index of
-    an arm is what activating it is worth in a state at a step: activate the highest, up to the budget.
+    The transition probabilities of the PROBLEM are known. No policy earns more than the bound on average. A price is the
+    value of one more activation at a step. An index is the value of activating an arm in a state at a step; a good policy
+    activates the arms with the highest indices, up to the budget.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md).
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid
 
     for n in arms:
         if n >= model.problem.arms.count:
-            raise click.BadParameter(f"there are arms 0..{model.problem.arms.count - 1}, got {n}", param_hint="'--arm'")
+            raise click.BadParameter(
+                f"expected an arm from 0 to {model.problem.arms.count - 1}, got {n}", param_hint="'--arm'"
+            )
     solved = solve_fluid(model.problem, model.reward)
     make = lagrangian_index if index == "lagrangian" else occupancy_index
     policy = make(model.problem, model.reward, fluid=solved)
@@ -67,7 +70,7 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
     model = solved.problem
     sizes: dict[str, Any] = {"arms": model.arms.count, "states": model.arms.states, "horizon": model.horizon}
     sizes |= {"phases": model.phases, "budget": model.budget, "exact": model.exact, "cost": model.cost}
-    blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _alike(solved, arms)]
+    blocks = [{"arms": members, "index": policy.table[members[0]]} for members in _group_equal(solved, arms)]
     return {
         **sizes,
         "discount": model.discount,
@@ -110,23 +113,23 @@ def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tup
     names = model.arms.state_names or [f"state {s}" for s in range(model.arms.states)]
     steps, table, form = _steps(model.horizon), policy.table, _form(policy.table)
     slack = ROUNDING * float(abs(table).max())
-    for members in _alike(solved, arms):
+    for members in _group_equal(solved, arms):
         n = members[0]
         for s in range(int(model.arms.real_states[n])):
             worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
             cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
             rows.append((_listed(members) if s == 0 else "", names[s], *cells))
-    notes = ["* worth more than the price of this step"] if index == "lagrangian" else []
+    notes = ["* more than the price of this step"] if index == "lagrangian" else []
     if len(rows) > SHOWN_ROWS:
         notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
-    worth_of = "what activating is worth" + ("" if model.weights is None else ", per unit of cost")
-    what = worth_of if index == "lagrangian" else "how often the plan activates an arm in this state"
-    title = f"The {index} index, step by step: {what}"
+    worth_of = "value of activating an arm" + ("" if model.weights is None else ", per unit of cost")
+    what = worth_of if index == "lagrangian" else "probability that the plan activates an arm in this state"
+    title = f"{index.capitalize()} index at each step: {what}"
     print_table(title, ("arms", "state", *(f"{h} " for h in steps)), rows[:SHOWN_ROWS], left=2, notes=notes)
 
 
 def _form(values: "FloatArray") -> str:
-    """Return one format for all numbers of a table, with DIGITS digits for the largest."""
+    """Return one number format for a whole table, with DIGITS digits for the largest number."""
     largest = float(abs(values).max())
     whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
     places = max(DIGITS - whole, 0)
@@ -139,8 +142,8 @@ def _steps(horizon: int) -> list[int]:
     return sorted({round(k * (horizon - 1) / max(count - 1, 1)) for k in range(count)})
 
 
-def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
-    """Return the chosen arms (none chosen: all), those with the same plan together."""
+def _group_equal(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
+    """Group the given arms (all, if none are given) by equal plans."""
     blocks: dict[int, list[int]] = {}
     for n, block in enumerate(solved.blocks.block_of.tolist()):
         if not arms or n in arms:
@@ -149,7 +152,7 @@ def _alike(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
 
 
 def _listed(members: list[int]) -> str:
-    """Return numbers in ascending order as ranges: 0-3, 7."""
+    """Format ascending numbers as ranges: 0-3, 7."""
     ranges: list[list[int]] = []
     for n in members:
         if ranges and ranges[-1][1] == n - 1:

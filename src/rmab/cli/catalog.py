@@ -1,4 +1,4 @@
-"""`rmab tasks`, `rmab learners` and `rmab planners`: lists, and options."""
+"""`rmab tasks`, `rmab learners` and `rmab planners`: list names and options."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,17 +13,17 @@ from rmab.common import Registry
 
 @command(
     ("rmab tasks", "all tasks and adversaries"),
-    ("rmab tasks deadline", "the options of one"),
-    ("rmab tasks mine:ward", "the options of a custom one"),
-    ("rmab tasks --json", "all of them for a program"),
+    ("rmab tasks deadline", "the options of this one"),
+    ("rmab tasks mine:ward", "the options of a custom task"),
+    ("rmab tasks --json", "machine-readable list"),
 )
 @click.argument("name", type=TASK, required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def tasks(name: str | None, machine: bool) -> None:
-    """List the tasks and adversaries; with a NAME, show the options of a task.
+    """List tasks and adversaries; with NAME, show the options of a task.
 
-    A task is named with its adversary, which chooses the rewards: cpap@switching. cpap alone is cpap@ramp, as in the paper.
-    A custom task is a file or module:maker: see docs/cli.md.
+    A task name may end with an adversary, which sets the rewards of each episode: cpap@switching. cpap alone is cpap@ramp,
+    as in the paper. A custom task is a file or module:function (see docs/cli.md).
     """
     from rmab.model import ADVERSARIES, FORESEES
     from rmab.tasks.registry import TASKS, names_of
@@ -37,29 +37,29 @@ def tasks(name: str | None, machine: bool) -> None:
         print_json([{"task": n, "summary": e.summary, "paper": e.paper, "options": options[e.name]} for n, e in every])
         return
     print_table(
-        "Tasks", ("task", "what it is", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
+        "Tasks", ("task", "description", "paper"), [(one.name, one.summary, one.paper) for one in TASKS.entries()], left=3
     )
     fixed = ", ".join(one.name for one in TASKS.entries() if one.fixed)
-    notes = [f"Add one to any task but {fixed}: rmab run cpap@iid ucmd"]
+    notes = [f"Combine any task with any adversary: rmab run cpap@iid ucmd (not {fixed})"]
     notes += [f"@{one.name} {FORESEES}" for one in ADVERSARIES.entries() if one.foresees]
     notes.append("Show the options of a task: rmab tasks NAME")
-    columns = ("adversary", "how it chooses rewards")
+    columns = ("adversary", "how it sets rewards")
     print_table("Adversaries", columns, list(ADVERSARIES.summaries().items()), left=2, notes=notes)
 
 
 @command(
     ("rmab learners", "all learners"),
-    ("rmab learners ucmd", "the options of one"),
-    ("rmab learners ucmd estimator", "the components that it can have there, with their options"),
+    ("rmab learners ucmd", "the options of this one"),
+    ("rmab learners ucmd estimator", "all choices for its estimator, with their options"),
     ("rmab learners ucmd --json", "its options as a JSON schema"),
 )
 @click.argument("name", type=LEARNER, required=False)
 @click.argument("component", required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def learners(name: str | None, component: str | None, machine: bool) -> None:
-    """List the learners; with a NAME, show its options; with a COMPONENT of it, such as estimator, all choices for that.
+    """List learners; with NAME, show its options; with COMPONENT (such as estimator), show all choices for it.
 
-    Privileged learners know what no real programme knows; they are for comparison only.
+    Privileged learners know what a real programme cannot know; they are for comparison only.
     """
     from rmab.learning.registry import LEARNERS
 
@@ -76,15 +76,15 @@ def learners(name: str | None, component: str | None, machine: bool) -> None:
         return
     rows = [(one.name, one.feedback, one.summary, one.paper) for one in entries]
     notes = [f"{one.name} is privileged: it {one.privileged}." for one in entries if one.privileged]
-    notes.append("Show the options of one: rmab learners NAME")
-    print_table("Learners", ("learner", "feedback", "what it is", "paper"), rows, left=4, notes=notes)
+    notes.append("Show the options of a learner: rmab learners NAME")
+    print_table("Learners", ("learner", "feedback", "description", "paper"), rows, left=4, notes=notes)
 
 
-@command(("rmab planners", "all planners"), ("rmab planners rolling", "the options of one"))
+@command(("rmab planners", "all planners"), ("rmab planners rolling", "the options of this one"))
 @click.argument("name", required=False)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def planners(name: str | None, machine: bool) -> None:
-    """List the planners; with a NAME, show its options. A custom one is module:planner."""
+    """List planners; with NAME, show its options. A custom planner is module:planner."""
     from rmab.planners.registry import PLANNERS
 
     if name is not None:
@@ -94,8 +94,8 @@ def planners(name: str | None, machine: bool) -> None:
     if machine:
         print_json([dict(zip(("planner", "summary", "paper"), row, strict=True)) for row in rows])
         return
-    notes = ["Show the options of one: rmab planners NAME"]
-    print_table("Planners", ("planner", "what it is", "paper"), rows, left=3, notes=notes)
+    notes = ["Show the options of a planner: rmab planners NAME"]
+    print_table("Planners", ("planner", "description", "paper"), rows, left=3, notes=notes)
 
 
 def _properties(registry: Registry[Any], name: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _properties(registry: Registry[Any], name: str) -> dict[str, Any]:
 
 
 def _show_options(registry: Registry[Any], name: str, machine: bool, example: str) -> None:
-    """Print the options of a name; example: how one is changed."""
+    """Print the options of a name and an example that sets one."""
     from rmab.common import json_schema
 
     if machine:
@@ -116,17 +116,17 @@ def _show_options(registry: Registry[Any], name: str, machine: bool, example: st
         click.echo(f"{name} has no options.")
         return
     changed = example.format(name=name, option=f"{rows[0][0]}={rows[0][1]}")
-    notes = [f"Change an option: {changed}"]
+    notes = [f"Set an option: {changed}"]
     if any("one per" in values for _, _, values, _ in rows):
         notes.append("Lists and tables are JSON: -t phases=2 -t 'arrival=[0.2, 0.6]'")
     if any("." in option for option, *_ in rows):
         kind = next(option for option, *_ in rows if "." in option).partition(".")[0]
-        notes.append(f"An option with a point belongs to the default component. All choices: rmab learners {name} {kind}")
-    print_table(f"Options of {name}", ("option", "default", "values", "what it is"), rows, left=4, notes=notes)
+        notes.append(f"An option with a dot belongs to the default component. All choices: rmab learners {name} {kind}")
+    print_table(f"Options of {name}", ("option", "default", "values", "description"), rows, left=4, notes=notes)
 
 
 def _show_components(name: str, kind: str, machine: bool) -> None:
-    """Print what an option of a learner can be, each with its options."""
+    """Print all choices for a component of a learner, with their options."""
     from rmab.common import json_schema
     from rmab.learning.registry import LEARNERS, component_options
 
@@ -144,13 +144,13 @@ def _show_components(name: str, kind: str, machine: bool) -> None:
         for place, row in enumerate(list(_rows(_properties(registry, one.name))) or [("", "", "", "")])
     ]
     notes = [f"Choose one: rmab run cpap {name} -o {kind}={rows[0][0]}"]
-    notes.append(f"Set an option of it: -o {kind}.OPTION=VALUE. A custom one: -o {kind}=module:Class")
-    columns = (kind, "what it is", "option", "default", "values", "meaning")
+    notes.append(f"Set its options: -o {kind}.OPTION=VALUE. Use a custom class: -o {kind}=module:Class")
+    columns = (kind, "description", "option", "default", "values", "meaning")
     print_table(f"Choices for {kind} of {name}", columns, rows, left=6, notes=notes)
 
 
 def _rows(properties: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Yield option, default, values and description; those of a default component after it."""
+    """Yield option, default, values and description; the options of a default component follow it."""
     for key, one in properties.items():
         yield f"{before}{key}", _default(one.get("default")), _values(one), one.get("description", "")
         yield from _rows(one.get("options", {}), f"{key}.")
@@ -163,7 +163,7 @@ def _default(value: object) -> str:
 
 
 def _values(option: dict[str, Any]) -> str:
-    """Return the values that an option may take, in a few words, from its JSON schema."""
+    """Describe the values that an option may take, from its JSON schema."""
     if "values" in option:
         return str(option["values"])
     if "anyOf" in option:

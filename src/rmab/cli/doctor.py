@@ -1,4 +1,4 @@
-"""`rmab doctor`: what is installed, what is missing, and whether compiled code works and is cached."""
+"""`rmab doctor`: installed and missing packages, and whether compiled code works and is cached."""
 
 import os
 import platform
@@ -17,20 +17,20 @@ BASE = ("numpy", "numba", "llvmlite", "highspy", "pydantic", "click", "rich")
 
 
 @command(
-    ("rmab doctor", "what to look at first when something does not work"),
+    ("rmab doctor", "the first thing to run when something does not work"),
     ("rmab doctor --json", "to attach to a bug report"),
 )
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def doctor(machine: bool) -> None:
-    """Show what is installed: versions, cores, memory, the cache of machine code, and missing extras.
+    """Show versions, cores, memory, the cache of machine code, and missing extras.
 
     The exit code is 0 if planning, learning and simulation work, otherwise 1.
     """
     from rmab.common import EXTRAS, available, cores
 
     packages = {name: _version(name) for name in (*BASE, *(name for _, names in EXTRAS.values() for name in names))}
-    faults = [f"{name} is not installed: pip install rmab" for name in BASE if packages[name] is None]
-    code = "not tried" if faults else _try_compiled_code(faults)
+    problems = [f"{name} is not installed: pip install rmab" for name in BASE if packages[name] is None]
+    code = "not tried" if problems else _try_compiled_code(problems)
     missing = {extra: [name for name in names if packages[name] is None] for extra, (_, names) in EXTRAS.items()}
     found: dict[str, Any] = {
         "rmab": __version__,
@@ -42,7 +42,7 @@ def doctor(machine: bool) -> None:
         "packages": {name: version for name, version in packages.items() if version is not None},
         "compiled code": code,
         "missing": {extra: names for extra, names in missing.items() if names},
-        "faults": faults,
+        "problems": problems,
     }
     if machine:
         print_json(found)
@@ -53,8 +53,8 @@ def doctor(machine: bool) -> None:
         say("packages: " + ", ".join(f"{name} {version}" for name, version in found["packages"].items()))
         for extra, names in found["missing"].items():
             say(f"{EXTRAS[extra][0]}: missing {', '.join(names)}: pip install 'rmab[{extra}]'")
-    if faults:
-        raise Failure("; ".join(faults))
+    if problems:
+        raise Failure("; ".join(problems))
 
 
 def _version(package: str) -> str | None:
@@ -64,8 +64,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _try_compiled_code(faults: list[str]) -> str:
-    """Run a compiled function and describe the cache; what does not work is added to the faults."""
+def _try_compiled_code(problems: list[str]) -> str:
+    """Run a compiled function and describe the cache; append what does not work to problems."""
     try:
         import numba
         import numpy as np
@@ -74,9 +74,9 @@ def _try_compiled_code(faults: list[str]) -> str:
         from rmab.play.compiled.selection import uniform
 
         if not 0.0 <= uniform(np.arange(1, 5, dtype=np.uint64)) < 1.0:
-            faults.append("compiled code gives wrong numbers")
-    except Exception as error:  # noqa: BLE001  (whatever it is, the reader wants to know)
-        faults.append(f"compiled code does not run ({type(error).__name__}: {error})")
+            problems.append("compiled code gives wrong numbers")
+    except Exception as error:  # noqa: BLE001  (any error is a finding)
+        problems.append(f"compiled code does not run ({type(error).__name__}: {error})")
         return "does not run"
     if numba.config.DISABLE_JIT:
         return "switched off (NUMBA_DISABLE_JIT), so everything is slow"

@@ -1,4 +1,4 @@
-"""`rmab evaluate`: what the plan would bring, how sure that is, and a report for the manager."""
+"""`rmab evaluate`: the expected benefit of a plan with its uncertainty, and a report for the manager."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,31 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        ("rmab evaluate model.npz", "the plan against doing nothing, rotation, chance, and what was done"),
+        ("rmab evaluate model.npz", "compare the plan with no action, rotation, a random policy and the log"),
         ("rmab evaluate model.npz --budget 100 --horizon 52 --report plan.html", "for a year, with a report"),
     )
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--budget", type=whole_number(min=1), help="How many can be acted on; default: as many as in the log.")
-@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to look ahead.")
 @click.option(
-    "--replicates", type=click.IntRange(40, 20_000), default=200, show_default=True, help="Draws behind the intervals."
+    "--budget", type=whole_number(min=1), help="Number of interventions per period; default: the average of the log."
 )
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws and simulations.")
-@click.option("--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report.")
+@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Number of periods to simulate.")
+@click.option(
+    "--replicates",
+    type=click.IntRange(40, 20_000),
+    default=200,
+    show_default=True,
+    help="Number of bootstrap replicates behind the intervals.",
+)
+@click.option(
+    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of the replicates and simulations."
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    callback=checked_file(".html"),
+    help="File for a report to the manager, .html.",
+)
 @since_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def evaluate(
@@ -41,20 +54,21 @@ def evaluate(
     since: Path | None,
     machine: bool,
 ) -> None:
-    """Say what the plan of a MODEL would bring, against doing nothing, rotation, chance, and what was done in the log.
+    """Compare the plan of a MODEL with no action, rotation, a random policy, and continuing as in the log.
 
-    Intervals hold the error of estimation: the log is drawn again, arm by arm, and the model is fitted to it again. Where
-    the records do not show that an action helps, or a check of the log says 'problem', no benefit is stated: the output
-    begins with that, and shows a range under unrecorded selection. Unless it is known that actions were drawn at random
-    (`rmab fit --randomised`, recorded chances), every benefit is conditional on nothing unrecorded having
-    chosen.
+    The intervals include the estimation error: the arms of the log are resampled and the model is fitted again. No
+    benefit is stated if the records do not show that an action helps, or a check of the log reports a problem; the output
+    then starts with the reason and shows a range under unrecorded selection. Unless actions were drawn at random (`rmab
+    fit --randomised`, recorded chances), every benefit assumes that there was no unrecorded selection.
     """
     from rmab.estimation.fit import Fit
 
     fitted = Fit.load(model)
     with alone_on_stdout(machine):
-        found = evaluated(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
-    written = "" if report is None else reported(fitted, budget, report, seed=seed, found=found, since=since, quiet=machine)
+        found = evaluate_with_bar(fitted, budget, horizon=horizon, replicates=replicates, seed=seed)
+    written = (
+        "" if report is None else report_plan(fitted, budget, report, seed=seed, found=found, since=since, quiet=machine)
+    )
     if machine:
         print_json(found.fields())
         return
@@ -63,15 +77,15 @@ def evaluate(
         say(written)
 
 
-def evaluated(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
-    """Evaluate with a progress bar."""
+def evaluate_with_bar(fitted: "Fit", budget: int | None, **options: Any) -> "Evaluation":
+    """Evaluate a fit, with a progress bar."""
     from rmab.estimation.evaluation import evaluate as evaluate_fit
 
     with progress("evaluating") as advance:
         return evaluate_fit(fitted, budget, progress=advance, **options)
 
 
-def reported(
+def report_plan(
     fitted: "Fit",
     budget: int | None,
     path: Path,
@@ -82,12 +96,12 @@ def reported(
     since: Path | None = None,
     quiet: bool = False,
 ) -> str:
-    """Write the report of a fit to a path, and its figures beside it; return a sentence that says where they are."""
+    """Write the report of a fit and its figures; return a sentence with their paths."""
     from rmab.data import decide
     from rmab.report.programme import write_programme_report
 
     with alone_on_stdout(quiet):
-        outcome = found or evaluated(fitted, budget, seed=seed, checks=checks)
+        outcome = found or evaluate_with_bar(fitted, budget, seed=seed, checks=checks)
         calls = decide(fitted, outcome.budget, horizon=outcome.horizon, since=since, seed=seed)
         written = write_programme_report(fitted, calls, outcome, path)
     return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
@@ -100,18 +114,18 @@ def _print_evaluation(found: "Evaluation") -> None:
     if not found.gate.is_known:
         return
     if not found.states_benefits:
-        heads = ("strength of selection", "over rotation", "over nothing")
+        heads = ("strength of selection", "over rotation", "over no action")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
         print_table(
-            f"What the plan may bring in {found.horizon} {per}s, if something unrecorded chose: {unit}", heads, ranges
+            f"Possible benefit of the plan in {found.horizon} {per}s, under unrecorded selection: {unit}", heads, ranges
         )
         return
-    condition = "if nothing unrecorded chose; " if found.standing == "conditional" else ""
+    condition = "if there was no unrecorded selection; " if found.standing == "conditional" else ""
     title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, {condition}with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
         rows.append(
             (name, found.describe(value), found.describe(found.benefits[name], signed=True), f"{found.used[name]:,.0f}")
         )
-    print_table(title, ("policy", unit, "the plan brings more by", f"{found.word}s a {per}"), rows)
+    print_table(title, ("policy", unit, "benefit of the plan", f"{found.word}s a {per}"), rows)

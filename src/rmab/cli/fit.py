@@ -1,4 +1,4 @@
-"""`rmab fit`: a model of the log of a programme, what to know of it, and a report for its manager."""
+"""`rmab fit`: a model of a programme's log, checks of the log, and a report for the manager."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rmab.data import Fit
     from rmab.estimation.effect_checks import Check
 
-SHOWN = 24  # rows of a table of groups
+SHOWN = 24  # maximum number of rows in the table of groups
 
 
 def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -28,33 +28,52 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 @click.command(
     epilog=examples(
-        ("rmab fit log.csv --arm id --period week --state state --action called", "a model, and whether to trust it"),
+        ("rmab fit log.csv --arm id --period week --state state --action called", "fit a model and check the log"),
         (
             "rmab fit log.csv --arm id --period week --state state --action called --group age,district "
             "--reward engaged=1 --out model.npz --report fit.html",
-            "by groups, stored in a file, with a report for the manager",
+            "with groups; store the model and write a report for the manager",
         ),
         (
             "rmab fit meters.csv --arm meter --period date --state reading --action visited --states low=0,ok=3.5",
-            "readings, cut into states",
+            "divide readings into states",
         ),
     )
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @log_options()
-@click.option("--clusters", metavar="N|auto", callback=_clusters, help="Group the arms by how they behave, not by columns.")
-@click.option("--gone-after", type=whole_number(min=1), help="Arms without a record in the last N periods have left.")
-@click.option("--randomised", is_flag=True, help="Actions were drawn at random within groups, states and periods.")
+@click.option(
+    "--clusters",
+    metavar="N|auto",
+    callback=_clusters,
+    help="Number of groups to form by behaviour, in place of --group; auto chooses it.",
+)
+@click.option(
+    "--gone-after", type=whole_number(min=1), help="Treat arms without a record in the last N periods as having left."
+)
+@click.option(
+    "--randomised", is_flag=True, help="State that actions were drawn at random within groups, states and periods."
+)
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of clusters and intervals."
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), callback=checked_file(".npz", ".json"), help="Keep the model in FILE.npz."
+    "--out",
+    type=click.Path(path_type=Path),
+    callback=checked_file(".npz", ".json"),
+    help="File for the model, .npz or .json.",
 )
 @click.option(
-    "--report", type=click.Path(path_type=Path), callback=checked_file(".html"), help="Write a report for a manager."
+    "--report",
+    type=click.Path(path_type=Path),
+    callback=checked_file(".html"),
+    help="File for a report to the manager, .html.",
 )
-@click.option("--budget", type=whole_number(min=1), help="Of the report's plan; default: as many as in the log, on average.")
+@click.option(
+    "--budget",
+    type=whole_number(min=1),
+    help="Interventions per period in the report's plan; default: the average of the log.",
+)
 @since_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def fit(
@@ -71,10 +90,10 @@ def fit(
     machine: bool,
     **columns: Any,
 ) -> None:
-    """Fit a model to the LOG of a programme: a CSV or Parquet file with one row per arm and period.
+    """Fit a model to the LOG of a programme: a CSV, Excel or Parquet file with one row per arm and period.
 
-    Everything that is wrong with the file is listed at once, with line numbers. Gaps are kept, not bridged. What comes out
-    is what acting changes in every group, and whether the log can be trusted to show it. `rmab list` says whom to act on.
+    The output shows what the action changes in each group, and checks whether the log can show it. All errors in the file
+    are listed together, with line numbers. Missing periods stay missing. Use `rmab list` for the next list.
     """
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to
@@ -88,15 +107,15 @@ def fit(
         checks = run_checks(model, seed=seed)
         if out is not None:
             model.save(out)
-    written, refusal = [] if out is None else [f"The model is in {out}."], None
+    written, failure = [] if out is None else [f"The model is in {out}."], None
     if report is not None:
-        from rmab.cli.evaluate import reported
+        from rmab.cli.evaluate import report_plan
         from rmab.errors import ModelError
 
         try:
-            written.append(reported(model, budget, report, seed=seed, checks=checks, since=since, quiet=machine))
-        except ModelError as error:  # what is known is shown all the same
-            refusal = error
+            written.append(report_plan(model, budget, report, seed=seed, checks=checks, since=since, quiet=machine))
+        except ModelError as error:  # the fit is printed all the same
+            failure = error
     if machine:
         print_json(_fields(model, checks))
     else:
@@ -104,8 +123,8 @@ def fit(
         _print_checks(checks)
         for sentence in written:
             say(sentence)
-    if refusal is not None:
-        raise refusal
+    if failure is not None:
+        raise failure
 
 
 def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
@@ -137,14 +156,14 @@ def _print_fit(path: Path, model: "Fit") -> None:
     rows = []
     for g, name in enumerate(model.groups):
         for s, state in enumerate(log.state_names):
-            chances = [f"{100 * model.kernels[g, s, a, model.pay.goal]:.1f}%" for a in (0, 1)]
+            probabilities = [f"{100 * model.kernels[g, s, a, model.pay.goal]:.1f}%" for a in (0, 1)]
             seen = [f"{visits[g, s, a]:,}" for a in (0, 1)]
-            rows.append((name if s == 0 else "", state, seen[0], chances[0], seen[1], chances[1]))
+            rows.append((name if s == 0 else "", state, seen[0], probabilities[0], seen[1], probabilities[1]))
     goal, word = log.state_names[model.pay.goal], log.words.action
-    heads = ("group", "state", "seen without", f"{goal} next", f"seen with {word}", f"{goal} next with {word}")
+    heads = ("group", "state", f"records without {word}", f"{goal} next", f"records with {word}", f"{goal} next with {word}")
     notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
     print_table(
-        f"What {log.words.an_action} changes: the chance of '{goal}' in the next {log.words.period}",
+        f"What {log.words.an_action} changes: the probability of '{goal}' in the next {log.words.period}",
         heads,
         rows[:SHOWN],
         left=2,
@@ -153,27 +172,25 @@ def _print_fit(path: Path, model: "Fit") -> None:
 
 
 def _print_checks(checks: "list[Check]") -> None:
-    print_table(
-        "Checks", ("check", "verdict", "what was found"), [(one.name, one.verdict, one.words) for one in checks], left=3
-    )
+    print_table("Checks", ("check", "verdict", "finding"), [(one.name, one.verdict, one.words) for one in checks], left=3)
     for one in checks:
         if one.advice:
             say(f"- {one.name}: {one.advice}.")
 
 
-@click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a made-up log of 500 mothers")))
+@click.command("example-log", epilog=examples(("rmab example-log log.csv --arms 500", "a simulated log of 500 mothers")))
 @click.argument("out", type=click.Path(path_type=Path), callback=checked_file(".csv", ".parquet"))
 @click.option("--arms", type=whole_number(min=1), default=2000, show_default=True, help="Number of arms.")
 @click.option("--weeks", type=whole_number(min=2), default=52, show_default=True, help="Number of weeks.")
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Other seeds, other logs.")
+@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of the log.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 def example_log(out: Path, arms: int, weeks: int, seed: int, force: bool) -> None:
-    """Write the log of a made-up programme to OUT, .csv or .parquet: weekly calls to mothers; nobody in it is real.
+    """Write an example log to OUT (.csv or .parquet): simulated weekly calls to mothers.
 
-    Columns are id, week, state, called, age and district.
+    The columns are id, week, state, called, age and district.
     """
     if out.exists() and not force:
-        raise BadInput(f"{out}: exists already; --force replaces it")
+        raise BadInput(f"{out}: the file exists; --force replaces it")
     from rmab.common import write_table
     from rmab.logs.example import example_log as draw_log
 

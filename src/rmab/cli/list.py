@@ -1,4 +1,4 @@
-"""`rmab list`: who gets an intervention next, why, and who would be next."""
+"""`rmab list`: who gets an intervention next and why, with runners-up."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiti
 if TYPE_CHECKING:
     from rmab.data import Decision, Fit
 
-SHOWN = 20  # rows on the screen
+SHOWN = 20  # maximum number of printed rows
 raw_option = click.option(
-    "--raw", is_flag=True, help="For programs: no apostrophe before text that a spreadsheet takes for a formula."
+    "--raw", is_flag=True, help="Do not put an apostrophe before text that a spreadsheet would read as a formula."
 )
 
 
 def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:
-    """Return ids with commas between; @FILE has one id a line."""
+    """Parse ids separated by commas, or @FILE with one id per line."""
     found: list[str] = []
     for value in values:
         if value.startswith("@"):
@@ -37,7 +37,7 @@ def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     found = pairs(ctx, param, values)
     for name, most in found.items():
-        if not most.is_integer():  # nor what is infinite, or no number
+        if not most.is_integer():  # also rejects infinity and NaN
             raise click.BadParameter(f"expected a whole number for {name}, got {most:g}", ctx, param)
     return {name: int(most) for name, most in found.items()}
 
@@ -45,47 +45,65 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @click.command(
     "list",
     epilog=examples(
-        ("rmab list model.npz --budget 100", "whom to call, and why"),
+        ("rmab list model.npz --budget 100", "who gets a call, and why"),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "the list as a spreadsheet"),
         (
             "rmab list --log log.csv --arm id --period week --state state --action called --reward engaged=1 --budget 100",
             "from a log in one step",
         ),
-        ("rmab list model.npz --csv w12.csv --all --since w11.csv", "and what changed since the last list"),
-        ("rmab list model.npz --floor 26 --cap district=north=20", "nobody waits half a year; at most 20 in the north"),
-        ("rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1", "by name, and some at random"),
+        ("rmab list model.npz --csv w12.csv --all --since w11.csv", "with the changes since the previous list"),
+        (
+            "rmab list model.npz --floor 26 --cap district=north=20",
+            "nobody waits longer than half a year; at most 20 in the north",
+        ),
+        (
+            "rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1",
+            "include and exclude ids; draw a tenth of the places at random",
+        ),
     ),
 )
 @click.argument("model", required=False, type=click.Path(path_type=Path))
-@click.option("--log", type=click.Path(path_type=Path), help="A log to fit first, in place of a MODEL; name its columns.")
+@click.option(
+    "--log", type=click.Path(path_type=Path), help="Log to fit first, in place of MODEL; needs the options for columns."
+)
 @log_options(required=False)
-@click.option("--budget", type=whole_number(min=0), help="How many can be acted on; default: as many as in the log.")
-@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Periods to plan ahead.")
-@click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, written as in the log.")
-@click.option("--floor", type=whole_number(min=1), help="Everybody has a turn at least every N periods.")
+@click.option("--budget", type=whole_number(min=0), help="Number of interventions; default: the average of the log.")
+@click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Number of periods to plan ahead.")
+@click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, in the format of the log.")
+@click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods.")
 @click.option(
-    "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are on the list; @FILE has one a line."
+    "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids to put on the list, or @FILE with one id per line."
 )
-@click.option("--must-not", multiple=True, metavar="IDS", callback=ids_of, help="Ids that are not on the list.")
+@click.option("--must-not", multiple=True, metavar="IDS", callback=ids_of, help="Ids to keep off the list, or @FILE.")
 @click.option(
-    "--cap", "caps", multiple=True, metavar="GROUP=N", callback=_caps, help="The most that a group gets: district=north=20."
+    "--cap",
+    "caps",
+    multiple=True,
+    metavar="GROUP=N",
+    callback=_caps,
+    help="Maximum number of places for a group: district=north=20.",
 )
 @click.option(
-    "--random-share", type=click.FloatRange(0, 1), default=0.0, help="Part of the places that change hands by chance."
+    "--random-share",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    help="Share of the places to draw at random, so that the effect can be measured.",
 )
 @click.option(
     "--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="Number of runners-up to show."
 )
-@click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of ties and draws.")
+@click.option(
+    "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed for ties and drawn places."
+)
 @click.option(
     "--csv",
     "out",
     type=click.Path(path_type=Path),
     callback=checked_file(".csv", ".parquet", ".xlsx"),
-    help="Write it there.",
+    help="File for the list, .csv, .xlsx or .parquet.",
 )
 @since_option
-@click.option("--all", "everybody", is_flag=True, help="Write everybody to the file, as `rmab measure` needs it.")
+@click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, as `rmab measure` needs them.")
 @raw_option
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
@@ -99,10 +117,10 @@ def weekly(
     machine: bool,
     **options: Any,
 ) -> None:
-    """List who gets an intervention next, by a MODEL that `rmab fit --out` wrote: the best first, each with a reason.
+    """List who gets an intervention next, from a MODEL of `rmab fit --out`: highest index first, each with a reason.
 
-    Rules that cannot be met together are refused. Where one group takes nearly all, the list says what a fairer one would
-    cost.
+    Rules that contradict each other are an error. If one group gets nearly all places, the output shows the cost of a
+    fairer list.
     """
     from rmab.data import decide
 
@@ -122,10 +140,10 @@ def weekly(
 
 
 def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], reward: dict[str, float]) -> "Fit":
-    """Return the model of a file, or that of a log."""
+    """Load the model of a file, or fit one to a log."""
     given = [name for name in ROLES if columns[name] is not None]
     if (model is None) == (log is None) or (model is not None and (given or reward)):
-        raise click.UsageError("give a MODEL, or --log with its columns")
+        raise click.UsageError("give either MODEL, or --log with its columns")
     if log is not None and len(given) < len(ROLES):
         raise click.UsageError("--log needs --arm, --period, --state and --action")
     from rmab.data import Fit, fit

@@ -1,4 +1,4 @@
-"""`rmab live`: a programme week after week, for people with spreadsheets. Commands that write."""
+"""`rmab live`: commands that change a programme, for people who work with spreadsheets."""
 
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,53 @@ from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
 
-SHOWN = 20  # rows on the screen
+SHOWN = 20  # maximum number of printed rows
 
 
 def _settings(function: Command) -> Command:
     """Add the options of a new programme."""
     for option in (
-        click.option("--budget", type=whole_number(min=0), required=True, help="How many can be activated in a period."),
-        click.option("--reward", multiple=True, metavar="STATE=VALUE", callback=pairs, help="What a state is worth."),
-        click.option("--lookahead", type=whole_number(min=1), default=12, show_default=True, help="Periods to plan ahead."),
-        click.option("--floor", type=whole_number(min=1), help="Everybody is on the list at least every N periods."),
-        click.option("--control", type=click.FloatRange(0, 1), default=0.0, help="Part of the arms to leave to themselves."),
         click.option(
-            "--random-share", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Part of the places to draw."
+            "--budget", type=whole_number(min=0), required=True, help="Number of arms that can be activated per period."
+        ),
+        click.option(
+            "--reward",
+            multiple=True,
+            metavar="STATE=VALUE",
+            callback=pairs,
+            help="Reward of a period in this state; may be repeated.",
+        ),
+        click.option(
+            "--lookahead", type=whole_number(min=1), default=12, show_default=True, help="Number of periods to plan ahead."
+        ),
+        click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods."),
+        click.option(
+            "--control",
+            type=click.FloatRange(0, 1),
+            default=0.0,
+            help="Share of the arms in a control group, which stays off the lists.",
+        ),
+        click.option(
+            "--random-share",
+            type=click.FloatRange(0, 1),
+            default=0.1,
+            show_default=True,
+            help="Share of the places to draw at random.",
         ),
         click.option(
             "--fallback",
             type=click.Choice(["rotation", "random", "last", "nothing"]),
             default="rotation",
             show_default=True,
-            help="What is decided where no plan can be made.",
+            help="Rule to use when no plan can be computed.",
         ),
-        click.option("--engine", metavar="NAME", help="What makes the lists: sampled (default), mean, or a learner."),
-        click.option("--horizon", type=whole_number(min=1), help="Run in episodes of so many periods, with any learner."),
-        click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of draws."),
+        click.option("--engine", metavar="NAME", help="Method that makes the lists: sampled (default), mean, or a learner."),
+        click.option(
+            "--horizon",
+            type=whole_number(min=1),
+            help="Number of periods per episode, for programmes in episodes with any learner.",
+        ),
+        click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):
         function = option(function)
     return function
@@ -45,13 +68,18 @@ def _settings(function: Command) -> Command:
 @click.argument("store")
 @click.argument("name")
 @click.option("--states", required=True, multiple=True, callback=names_of, help="Names of the states: lapsed,engaged.")
-@click.option("--every", default="week", show_default=True, help="Rhythm: week, day, month, number, '2 weeks', '5 minutes'.")
-@click.option("--start", help="A period to count from, for several weeks or days at a time.")
-@click.option("--zone", default="", help="Zone of times: Europe/Berlin.")
-@click.option("--action", default="call", show_default=True, help="What an activation is called.")
+@click.option(
+    "--every",
+    default="week",
+    show_default=True,
+    help="Length of a period: week, day, month, number, '2 weeks', '5 minutes'.",
+)
+@click.option("--start", help="A period to count from, if a period is several weeks or days.")
+@click.option("--zone", default="", help="Time zone, for example Europe/Berlin.")
+@click.option("--action", default="call", show_default=True, help="Word for an activation.")
 @_settings
 def create(store: str, name: str, reward: dict[str, float], **options: Any) -> None:
-    """Create the programme NAME. Without --reward, rewards are reported."""
+    """Create the programme NAME. Without --reward, the reward is reported for each arm and period."""
     with created(store) as found:
         found.create(name, reward=reward or None, **options)
     say(f"The programme {name} is in {store}.")
@@ -61,11 +89,18 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.argument("store")
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--name", default="programme", show_default=True, help="Name of the programme.")
-@click.option("--arm", required=True, metavar="COLUMN", help="Column of the ids.")
-@click.option("--period", required=True, metavar="COLUMN", help="Column of the periods.")
-@click.option("--state", required=True, metavar="COLUMN", help="Column of the states in which periods begin.")
-@click.option("--action", required=True, metavar="COLUMN", help="Column that says who was acted on, yes or no.")
-@click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help="Columns that define groups.")
+@click.option("--arm", required=True, metavar="COLUMN", help="Column with the arm's id.")
+@click.option("--period", required=True, metavar="COLUMN", help="Column with the period.")
+@click.option("--state", required=True, metavar="COLUMN", help="Column with the state at the start of the period.")
+@click.option("--action", required=True, metavar="COLUMN", help="Column with the action, yes or no.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="COLUMNS",
+    callback=names_of,
+    help="Columns that define groups, separated by commas.",
+)
 @rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
@@ -78,41 +113,46 @@ def init(store: str, log: Path, name: str, reward: dict[str, float], groups: lis
     with created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
         known, due = p.statistics.counts.sum(), p.status().due
-    say(f"The programme {name} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next is {due}.")
+    say(f"The programme {name} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next period: {due}.")
 
 
 @command("file")
-@click.option("--period", help="The first period with them; needed once a period is decided.")
+@click.option("--period", help="First period with these arms; required after the first decision.")
 def join(store: str, file: str, name: str | None, period: str | None) -> None:
-    """Let the arms of FILE take part: columns arm, and if known group and state."""
+    """Add the arms of FILE, which has the column arm and optionally group and state."""
     from rmab.live.spreadsheets import join_file
 
     with opened(store, name) as p:
         count, event = join_file(p, file, period)
-    say(f"{count:,} arms take part (event {event}).")
+    say(f"{count:,} arms joined (event {event}).")
 
 
 @command("period")
 @click.option(
-    "--ids", multiple=True, required=True, metavar="IDS", callback=ids_of, help="Who leaves; @FILE has one a line."
+    "--ids",
+    multiple=True,
+    required=True,
+    metavar="IDS",
+    callback=ids_of,
+    help="Ids of the arms that leave, or @FILE with one id per line.",
 )
 @reason_option
 def leave(store: str, period: str, name: str | None, ids: list[str], reason: str) -> None:
-    """Let arms leave: PERIOD is the first without them."""
+    """Remove arms from the programme; PERIOD is the first period without them."""
     with opened(store, name) as p:
         event = p.leave(ids, period=period, reason=reason)
-    say(f"Left from {period} on: {len(ids):,} (event {event}).")
+    say(f"{len(ids):,} arms leave from {period} on (event {event}).")
 
 
 @command()
 @click.argument("budget", type=whole_number(min=0), required=False)
 @click.option(
-    "--in", "single", multiple=True, metavar="PERIOD=N", callback=pairs, help="Budget of one period: 2026-W48=150."
+    "--in", "single", multiple=True, metavar="PERIOD=N", callback=pairs, help="Budget of a single period: 2026-W48=150."
 )
 def budget(store: str, name: str | None, budget: int | None, single: dict[str, float]) -> None:
-    """Change how many can be activated: BUDGET from now on, or in single periods."""
+    """Change the budget: to BUDGET from now on, or in single periods."""
     if (budget is None) == (not single):
-        raise click.UsageError("say a budget, or one of single periods with --in 2026-W48=150")
+        raise click.UsageError("give either BUDGET, or --in with a period: --in 2026-W48=150")
     with opened(store, name) as p:
         say(f"The budget is changed (event {p.set_budget(single if budget is None else budget)}).")  # type: ignore[arg-type]
 
@@ -123,12 +163,12 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     "out",
     type=click.Path(path_type=Path),
     callback=checked_file(".csv", ".xlsx", ".parquet"),
-    help="Write the list there: a form with empty columns executed and state.",
+    help="File for the list, a form with the empty columns executed and state: .csv, .xlsx or .parquet.",
 )
-@click.option("--all", "everybody", is_flag=True, help="Write those who are not on the list, too.")
-@click.option("--skip", is_flag=True, help="Ask for a period far ahead on purpose.")
-@click.option("--ahead", type=whole_number(min=1), help="Issue the lists of so many periods after PERIOD, too.")
-@click.option("--issued", type=whole_number(min=1), help="Event of a list that was issued ahead, and used.")
+@click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, not only those on the list.")
+@click.option("--skip", is_flag=True, help="Allow a period far in the future.")
+@click.option("--ahead", type=whole_number(min=1), help="Number of further periods to issue lists for.")
+@click.option("--issued", type=whole_number(min=1), help="Event of a list that was issued ahead and used.")
 @json_option
 def ask(
     store: str,
@@ -143,8 +183,8 @@ def ask(
 ) -> None:
     """Decide PERIOD, or show what was decided: who is on the list, and why.
 
-    --ahead issues the lists of the periods after it, for people who may be out of reach: FILE-2026-W48.csv and so on. When
-    such a list was used, ask for its period with --issued EVENT; otherwise it is decided from what is known then.
+    --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
+    such a list was used, run `ask` for its period with --issued EVENT; otherwise the latest reports decide it.
     """
     from rmab.common import write_table
     from rmab.live.tables import list_table
@@ -169,18 +209,18 @@ def ask(
     for note in found.notes:
         say(f"- {note}.")
     for one in later:
-        say(f"{one.decision.period}: {len(one.decision.ids):,} are on the list that was issued ahead (event {one.event}).")
+        say(f"{one.decision.period}: {len(one.decision.ids):,} are on the list issued ahead (event {one.event}).")
     if out is not None:
         say(f"The list is in {out}.")
 
 
 @command("period", "file")
-@click.option("--dry-run", is_flag=True, help="Check the file, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Check the file without storing anything.")
 def tell(store: str, period: str, file: str, name: str | None, dry_run: bool) -> None:
-    """Report what happened in PERIOD, from FILE: columns arm, and any of executed, state, reward.
+    """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
-    `state` is that in which the period ended. What is empty is not reported. The file is taken as a whole, or refused with
-    all its line numbers, and the same file twice is harmless.
+    `state` is the state at the end of the period. Empty cells are not reported. If the file has errors, they are listed
+    with line numbers and nothing is stored. Reporting the same file twice is harmless.
     """
     from rmab.live.spreadsheets import tell_file
 
@@ -190,10 +230,10 @@ def tell(store: str, period: str, file: str, name: str | None, dry_run: bool) ->
 
 
 @command("period", "file")
-@click.option("--dry-run", is_flag=True, help="Check the file, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Check the file without storing anything.")
 @reason_option
 def correct(store: str, period: str, file: str, name: str | None, reason: str, dry_run: bool) -> None:
-    """Correct reports of PERIOD, from FILE: as in `tell`, but it replaces what was told."""
+    """Replace reports of PERIOD, from FILE in the format of `tell`."""
     from rmab.live.spreadsheets import tell_file
 
     with opened(store, name) as p:
@@ -203,17 +243,19 @@ def correct(store: str, period: str, file: str, name: str | None, reason: str, d
 
 @command("period")
 def missing(store: str, period: str, name: str | None) -> None:
-    """Declare that the reports of PERIOD that are not there will not come."""
+    """Declare the outstanding reports of PERIOD as missing, so that nothing waits for them."""
     with opened(store, name) as p:
-        say(f"Declared missing (event {p.missing(period)}).")
+        say(f"The outstanding reports of {period} are declared missing (event {p.missing(period)}).")
 
 
 @command("period")
-@click.option("--add", multiple=True, metavar="IDS", callback=ids_of, help="Arms to put on the list; @FILE has one a line.")
-@click.option("--remove", multiple=True, metavar="IDS", callback=ids_of, help="Arms to take off it.")
+@click.option(
+    "--add", multiple=True, metavar="IDS", callback=ids_of, help="Ids to put on the list, or @FILE with one id per line."
+)
+@click.option("--remove", multiple=True, metavar="IDS", callback=ids_of, help="Ids to take off the list, or @FILE.")
 @reason_option
 def override(store: str, period: str, name: str | None, add: list[str], remove: list[str], reason: str) -> None:
-    """Change the list of PERIOD by hand, before or after it is decided."""
+    """Change the list of PERIOD manually, before or after it is decided."""
     with opened(store, name) as p:
         say(f"The list of {period} is changed (event {p.override(period, add=add, remove=remove, reason=reason)}).")
 
@@ -222,6 +264,6 @@ def override(store: str, period: str, name: str | None, add: list[str], remove: 
 @click.argument("event", type=whole_number(min=1))
 @reason_option
 def undo(store: str, event: int, name: str | None, reason: str) -> None:
-    """Let EVENT count as if it had never happened."""
+    """Cancel EVENT, as if it had never happened."""
     with opened(store, name) as p:
         say(f"Event {event} is undone (event {p.undo(event, reason=reason)}).")

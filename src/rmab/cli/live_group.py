@@ -1,4 +1,4 @@
-"""What the commands of `rmab live` share: the group itself, how a programme is opened, and examples of every command."""
+"""Shared by the commands of `rmab live`: the group, opening a programme, and an example of each command."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from rmab.live.store import Store
 
 Command = Callable[..., Any]
-SHOWN = 20  # rows on the screen
+SHOWN = 20  # maximum number of printed rows
 
 
 @contextmanager
 def opened(store: str, name: str | None) -> "Iterator[Programme]":
-    """Open the programme of a store: the one that is named, or the only one."""
+    """Open a programme of a store: the named one, or the only one."""
     from rmab.errors import ModelError
     from rmab.live import open as open_store
 
     if "://" not in store and not os.path.lexists(store):
-        raise ModelError(f"{store}: there is no such file; `rmab live create {store} NAME ...` makes a programme")
+        raise ModelError(f"{store}: no such file; create a programme with `rmab live create {store} NAME ...`")
     with open_store(store, actor=actor()) as found:
         there = found.programmes
         if name is None and len(there) != 1:
-            raise ModelError(f"{store}: which programme? --name is one of {', '.join(there) or 'none'}")
+            raise ModelError(f"{store}: choose a programme with --name: {', '.join(there) or 'none'}")
         yield found.programme(name or there[0])
 
 
 @contextmanager
 def created(store: str) -> "Iterator[Store]":
-    """Open a store in which to create a programme; if that is refused, a new file is not left behind."""
+    """Open a store to create a programme in; remove a new file if that fails."""
     from rmab.errors import RmabError
     from rmab.live import open as open_store
 
@@ -51,30 +51,33 @@ def created(store: str) -> "Iterator[Store]":
 
 
 def actor() -> str:
-    """Return who writes."""
+    """Return the value of --actor."""
     return str(click.get_current_context().obj or "")
 
 
-EXAMPLES = {  # what follows `rmab live` and the name of the command, and what it does
-    "create": ("p.db mothers --states lapsed,engaged --budget 200 --reward engaged=1", "a new programme"),
-    "init": ("p.db log.csv --arm id --period week --state state --action called --budget 200", "from a log"),
-    "join": ("p.db mothers.csv", "columns arm, group, state"),
-    "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "they are not on lists from then on"),
-    "budget": ("p.db --in 2026-W52=120", "fewer places in one week"),
-    "ask": ("p.db 2026-W47 --csv list.csv", "the list as a form to fill in"),
-    "tell": ("p.db 2026-W47 list.csv", "what happened, from the form"),
-    "correct": ("p.db 2026-W47 fixed.csv --reason 'wrong week'", "replace what was told"),
-    "missing": ("p.db 2026-W47", "nobody will report any more"),
-    "override": ("p.db 2026-W47 --add m017 --remove m142 --reason ill", "one in, one out"),
-    "undo": ("p.db 12 --reason 'told twice'", "event 12 no longer counts"),
-    "status": ("p.db", "what is due, missing or wrong"),
-    "benefit": ("p.db", "what the list has brought"),
-    "report": ("p.db report.html", "a page for people who answer for it"),
-    "shadow": ("p.db thompson", "what another engine would have decided"),
-    "verify": ("p.db --replay", "check the journal, and every decision"),
-    "backup": ("p.db copy.db", "also while others work with it"),
-    "export": ("p.db rows.csv", "one row per arm and period"),
-    "events": ("p.db", "all that was written"),
+EXAMPLES = {  # arguments and description
+    "create": ("p.db mothers --states lapsed,engaged --budget 200 --reward engaged=1", "create a programme"),
+    "init": (
+        "p.db log.csv --arm id --period week --state state --action called --budget 200",
+        "create a programme from a log",
+    ),
+    "join": ("p.db mothers.csv", "add arms; the columns are arm, group, state"),
+    "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "remove two arms from then on"),
+    "budget": ("p.db --in 2026-W52=120", "change the budget of one week"),
+    "ask": ("p.db 2026-W47 --csv list.csv", "write the list as a form to fill in"),
+    "tell": ("p.db 2026-W47 list.csv", "report what happened, from the form"),
+    "correct": ("p.db 2026-W47 fixed.csv --reason 'wrong week'", "replace reports"),
+    "missing": ("p.db 2026-W47", "stop waiting for reports"),
+    "override": ("p.db 2026-W47 --add m017 --remove m142 --reason ill", "add one arm and remove another"),
+    "undo": ("p.db 12 --reason 'reported twice'", "cancel event 12"),
+    "status": ("p.db", "show what is due, missing or wrong"),
+    "benefit": ("p.db", "show the benefit of the lists"),
+    "report": ("p.db report.html", "write a page for the people in charge"),
+    "shadow": ("p.db thompson", "compare with another engine"),
+    "verify": ("p.db --replay", "check the journal and recompute every decision"),
+    "backup": ("p.db copy.db", "copy a store that is in use"),
+    "export": ("p.db rows.csv", "write one row per arm and period"),
+    "events": ("p.db", "list all events"),
 }
 
 
@@ -85,10 +88,10 @@ def examples_of(name: str) -> str:
 
 
 def command(*arguments: str) -> Callable[[Command], click.Command]:
-    """Return a decorator: a command of a STORE, with these arguments more."""
+    """Return a decorator that makes a command of a STORE with these further arguments."""
 
     def decorate(function: Command) -> click.Command:
-        wrapped: Command = click.option("--name", help="Name of the programme, where the store has several.")(function)
+        wrapped: Command = click.option("--name", help="Name of the programme, if the store has several.")(function)
         for one in reversed(arguments):
             wrapped = click.argument(one)(wrapped)
         wrapped = click.argument("store")(wrapped)
@@ -97,7 +100,7 @@ def command(*arguments: str) -> Callable[[Command], click.Command]:
     return decorate
 
 
-reason_option = click.option("--reason", required=True, help="Why; it is kept in the journal.")
+reason_option = click.option("--reason", required=True, help="Reason, stored in the journal.")
 json_option = click.option("--json", "machine", is_flag=True, help="Print JSON.")
 
 
@@ -106,10 +109,10 @@ json_option = click.option("--json", "machine", is_flag=True, help="Print JSON."
         *((f"rmab live {one} {EXAMPLES[one][0]}", EXAMPLES[one][1]) for one in ("create", "join", "ask", "tell", "status"))
     )
 )
-@click.option("--actor", default="", help="Who writes; it is kept in the journal.")
+@click.option("--actor", default="", help="Name of the person who makes changes, stored in the journal.")
 @click.pass_context
 def live(ctx: click.Context, actor: str) -> None:
-    """Run a live programme: lists, reports, corrections and evidence, in a STORE (a file, or postgresql://...)."""
+    """Run a live programme: lists, reports, corrections and benefit, in a STORE (a file or postgresql://...)."""
     ctx.obj = actor
 
 

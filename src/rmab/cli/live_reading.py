@@ -1,4 +1,4 @@
-"""`rmab live`: how a programme stands, what it has brought, and copies of it. Commands that read."""
+"""`rmab live`: commands that read a programme: status, benefit, reports and copies."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ from rmab.cli.live_group import command, json_option, opened
 from rmab.cli.names import checked_file
 from rmab.cli.screen import print_json, print_table, say
 
-SHOWN = 20  # rows on the screen
+SHOWN = 20  # maximum number of printed rows
 
 
 @command()
 @json_option
 def status(store: str, name: str | None, machine: bool) -> None:
-    """Show what is due, what is missing, and what looks wrong."""
+    """Show what is due, missing or wrong."""
     with opened(store, name) as p:
         found = p.status()
     if machine:
@@ -29,16 +29,16 @@ def status(store: str, name: str | None, machine: bool) -> None:
     )
     say(f"{found.arms:,} arms; {due}.")
     for period, count in found.missing.items():
-        say(f"{period}: {count:,} reports have not come.")
+        say(f"{period}: {count:,} reports are missing.")
     for one in found.findings:
         say(f"{one.severity}: {one.what}.")
 
 
 @command()
-@click.option("--fallback", is_flag=True, help="Of the lists of the fallback, not of the planned ones.")
+@click.option("--fallback", is_flag=True, help="Measure the lists of the fallback instead of the planned ones.")
 @json_option
 def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None:
-    """Show what the list has brought: without a model, with an interval that is valid whenever one looks."""
+    """Show the measured benefit of the lists, without a model; the interval is valid at any time."""
     with opened(store, name) as p:
         found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")
@@ -47,7 +47,7 @@ def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None
 @command()
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".html"))
 def report(store: str, name: str | None, file: Path) -> None:
-    """Write a page to FILE: how the programme stands, what it has brought, and who gets places."""
+    """Write a page to FILE: status, benefit, and who gets places."""
     with opened(store, name) as p:
         p.report(file)
     say(f"The report is in {file}.")
@@ -56,7 +56,7 @@ def report(store: str, name: str | None, file: Path) -> None:
 @command("engine")
 @json_option
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
-    """Show what ENGINE would have decided, period by period: sampled, mean, or a learner. It changes nothing."""
+    """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything."""
     with opened(store, name) as p:
         found = p.shadow(engine)
     if machine:
@@ -65,32 +65,35 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     columns = zip(found.periods, found.agreement, found.promised, found.own_promise, found.fallbacks, strict=True)
     rows = [(one, f"{a:.0%}", f"{mine:.3g}", f"{own:.3g}", why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
     print_table(
-        f"{engine}, beside what was decided", ("period", "agreement", "promise", "of decided", "fallback"), rows, left=5
+        f"{engine}, compared with the decisions",
+        ("period", "agreement", "predicted", "predicted for decided", "fallback"),
+        rows,
+        left=5,
     )
     say(f"{found}.")
 
 
 @command()
-@click.option("--head", help="Number and hash of an event that the journal must still contain, as `verify` printed them.")
-@click.option("--replay", is_flag=True, help="Make every decision again, and compare.")
+@click.option("--head", help="Number and hash of an event that the journal must contain, as printed by `verify`.")
+@click.option("--replay", is_flag=True, help="Recompute every decision and compare.")
 @json_option
 def verify(store: str, name: str | None, head: str | None, replay: bool, machine: bool) -> None:
-    """Check that nothing in the journal was changed."""
+    """Check that the journal has not been changed."""
     with opened(store, name) as p:
         count, last = p.verify(head), p.head
         found = p.replay() if replay else None
     if machine:
         print_json({"events": count, "head": last, **({} if found is None else vars(found))})
         return
-    say(f"{count:,} events, none was changed. Head: {last}")
+    say(f"{count:,} events, all unchanged. Head: {last}")
     if found is not None:
-        say(f"{found.decisions} decisions made again; different: {', '.join(found.differences) or 'none'}.")
+        say(f"{found.decisions} decisions recomputed; different: {', '.join(found.differences) or 'none'}.")
 
 
 @command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(store: str, name: str | None, file: Path) -> None:
-    """Copy a SQLite STORE to FILE, also while it is in use."""
+    """Copy a SQLite STORE to FILE, even while it is in use."""
     with opened(store, name) as p:
         p.store.backup(file)
     say(f"The copy is in {file}.")
@@ -100,7 +103,7 @@ def backup(store: str, name: str | None, file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet"))
 @raw_option
 def export(store: str, name: str | None, file: Path, raw: bool) -> None:
-    """Write one row per arm and decided period to FILE, for an analysis elsewhere."""
+    """Write one row per arm and decided period to FILE, for analysis with other tools."""
     from rmab.common import write_table
 
     with opened(store, name) as p:
@@ -112,7 +115,7 @@ def export(store: str, name: str | None, file: Path, raw: bool) -> None:
 @command()
 @json_option
 def events(store: str, name: str | None, machine: bool) -> None:
-    """List the journal; with --json, what every event says as well."""
+    """List the events of the journal; with --json, including their content."""
     with opened(store, name) as p:
         found = p.events
     if machine:

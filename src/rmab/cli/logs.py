@@ -1,4 +1,4 @@
-"""Options that say what the columns of a log mean, for all commands that read one."""
+"""Options for the columns of a log, shared by all commands that read one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +22,16 @@ COLUMNS = (
     "rename",
     "decimal",
     "encoding",
-)  # what `read_columns` takes
+)  # keywords of `read_columns`
 
 
 def names_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[str]:  # noqa: ARG001
-    """Return names with commas between."""
+    """Split names at commas."""
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
 def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> "list[str] | dict[str, float] | None":
-    """Return 'lapsed,engaged' as a list, and 'low=0,ok=3.5' as a table."""
+    """Parse 'lapsed,engaged' into a list, and 'low=0,ok=3.5' into a dictionary."""
     if value is None:
         return None
     return pairs(ctx, param, (value,)) if "=" in value else names_of(ctx, param, (value,))
@@ -42,27 +42,31 @@ def _column(name: str, help: str, **more: Any) -> Callable[[Command], Command]:
 
 
 rename_option = click.option(
-    "--rename", type=click.Path(path_type=Path), help="A file that renames values, with the columns column, from and to."
+    "--rename", type=click.Path(path_type=Path), help="File that renames values, with the columns column, from and to."
 )
 
 since_option = click.option(
-    "--since", type=click.Path(path_type=Path), help="The last list's file: show who is new, or dropped, and why."
+    "--since", type=click.Path(path_type=Path), help="File of the previous list: show who is new or dropped, and why."
 )
 
 
 def log_options(*, required: bool = True) -> Callable[[Command], Command]:
-    """Return the options of a log's columns; `read_columns` takes them."""
-    rewards = "What a period in a state is worth; may be repeated. Default: 1 in the best state; the output shows which."
-    states = "The states, the best last: lapsed,engaged; of readings low=0,ok=3.5."
-    groups = "Columns that define groups: age,district."
+    """Return a decorator with the options of a log's columns, for `read_columns`."""
+    rewards = "Reward of a period in this state; may be repeated. Default: 1 in the best state, as shown in the output."
+    states = "States, the best last: lapsed,engaged. For readings, with lower limits: low=0,ok=3.5."
+    groups = "Columns that define groups, separated by commas: age,district."
     options = [
-        _column("arm", "Column of the ids.", required=required),
-        _column("period", "Column of the weeks, dates or numbers of periods.", required=required),
-        _column("state", "Column of the states, or of readings (see --states).", required=required),
-        _column("action", "Column that says who was acted on (decided, not reached), yes or no.", required=required),
-        _column("reached", "Column that says whom the action reached, yes or no."),
+        _column("arm", "Column with the arm's id.", required=required),
+        _column("period", "Column with the period: week, date or number.", required=required),
+        _column("state", "Column with the state, or with a reading (see --states).", required=required),
+        _column(
+            "action",
+            "Column with the decided action, yes or no (for whether it reached the arm, see --reached).",
+            required=required,
+        ),
+        _column("reached", "Column with whether the action reached the arm, yes or no."),
         click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help=groups),
-        _column("reward-column", "Column with what was earned."),
+        _column("reward-column", "Column with the reward."),
         click.option("--reward", multiple=True, metavar="STATE=VALUE", callback=pairs, help=rewards),
         click.option("--states", metavar="NAMES", callback=_states, help=states),
         rename_option,
@@ -79,7 +83,7 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
 
 
 def read_columns(log: object, *, reward_column: str | None, **columns: Any) -> "Log":
-    """Read a log with the columns that `log_options` took."""
+    """Read a log with the columns given by `log_options`."""
     from rmab.logs.reading import read_log
 
     return read_log(log, reward=reward_column, **columns)

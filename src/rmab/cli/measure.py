@@ -1,4 +1,4 @@
-"""`rmab measure`: what the lists brought, without a model; `rmab power`: how long it takes to find out."""
+"""`rmab measure`: the benefit of past lists, without a model; `rmab power`: how long measuring takes."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -21,30 +21,40 @@ GAINS = ("all", "chosen", "others")
     (
         "rmab measure log.csv --arm id --period week --state state --action called "
         "--reward engaged=1 --list week1.csv --list week2.csv",
-        "what the lists brought",
+        "benefit of two lists",
     )
 )
 @click.argument("log", type=click.Path(path_type=Path))
 @log_options()
 @click.option(
-    "--list", "lists", multiple=True, type=click.Path(path_type=Path), help="A list of `rmab list --all --csv`; repeat it."
+    "--list",
+    "lists",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="List written by `rmab list --all --csv`; may be repeated.",
 )
-@click.option("--chance", metavar="COLUMN", help="Column of the chances of a place, where the log has them.")
-@click.option("--by", metavar="COLUMN", help="Column of the rules that gave places; without it, the action was decided.")
-@click.option("--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Periods from decision to outcome.")
+@click.option("--chance", metavar="COLUMN", help="Column with the probability of a place, if the log has it.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Column with the rule that gave the place, empty without a place; default: places follow --action.",
+)
+@click.option(
+    "--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Number of periods from decision to outcome."
+)
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
-              help="Probability that any interval, at any look, misses.")  # fmt: skip
+              help="Probability that any interval, at any time, misses the true value.")  # fmt: skip
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def measure(
     log: Path, lists: tuple[Path, ...], reward: dict[str, float], after: int, alpha: float, machine: bool, **columns: Any
 ) -> None:
-    """Measure what the lists in a LOG brought, without a model: from draws whose chances are known.
+    """Measure the benefit of past lists from a LOG, without a model, from places that were drawn at random.
 
-    It needs the lists of `rmab list --random-share 0.2 --all --csv FILE`, or their columns chance and by in the log, for
-    everybody who was in the draw.
+    This needs the lists of `rmab list --random-share 0.2 --all --csv FILE`, or their columns chance and by in the log, for
+    all arms that took part in the draw.
     """
     if bool(lists) == bool(columns["chance"]):
-        raise click.UsageError("give the lists (--list), or the log's columns (--chance, --by)")
+        raise click.UsageError("give either the lists (--list), or columns of the log (--chance, --by)")
     from rmab.estimation.measure import measure as measure_log
     from rmab.logs.lists import join_lists
 
@@ -81,24 +91,42 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 
 
 @command(
-    ("rmab power --effect 0.1 --budget 100 --arms 2000", "how many weeks, for which share"),
-    ("rmab power --effect 0.1 --budget 100 --arms 2000 --share 0.15 --rate 0.3", "of an outcome that 30% have"),
+    ("rmab power --effect 0.1 --budget 100 --arms 2000", "periods needed for several random shares"),
+    (
+        "rmab power --effect 0.1 --budget 100 --arms 2000 --share 0.15 --rate 0.3",
+        "if 30% have a good outcome without a place",
+    ),
 )
-@click.option("--effect", type=float, required=True, help="What a place adds to the outcome: 0.1 for 10 more in 100.")
-@click.option("--budget", type=whole_number(min=1), required=True, help="Places in a period.")
+@click.option(
+    "--effect", type=float, required=True, help="Effect of a place on the outcome: 0.1 means 10 more good outcomes in 100."
+)
+@click.option("--budget", type=whole_number(min=1), required=True, help="Number of places per period.")
 @click.option("--arms", type=whole_number(min=2), required=True, help="Number of arms.")
-@click.option("--share", "shares", multiple=True, metavar="SHARES", callback=_shares, help="Random shares: 0.1,0.2.")
-@click.option("--others", type=float, default=0.0, show_default=True, help="Effect for arms that are drawn from the others.")
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="SHARES",
+    callback=_shares,
+    help="Shares of random places, separated by commas: 0.1,0.2.",
+)
+@click.option(
+    "--others", type=float, default=0.0, show_default=True, help="Effect of a place on arms that the rule did not choose."
+)
 @click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
-              help="Share with a good outcome without a place.")  # fmt: skip
+              help="Probability of a good outcome without a place.")  # fmt: skip
 @click.option("--deviation", type=float, help="Standard deviation of an outcome that is not yes or no; replaces --rate.")
-@click.option("--recorded", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of known outcomes.")
-@click.option("--power", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Probability to show the effect.")
+@click.option(
+    "--recorded", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of outcomes that are recorded."
+)
+@click.option(
+    "--power", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Probability of showing the effect."
+)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def power(effect: float, shares: list[float], rate: float, deviation: float | None, machine: bool, **design: Any) -> None:
-    """Say how many periods it takes to show an EFFECT with `rmab measure`, for several shares of random places.
+    """Estimate how many periods `rmab measure` needs to show an effect, for several shares of random places.
 
-    Intervals hold however often one looks, so one may stop as soon as the effect is shown.
+    The intervals are valid at any time, so you may stop as soon as the effect is shown.
     """
     from rmab.estimation.power import estimate_power
 
@@ -111,6 +139,6 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
         (f"{one.share:g}", f"{one.left_out:,}", f"{one.periods or 'over 520'}", f"{one.power:.0%}", f"{one.cost:.3g}")
         for one in found
     ]
-    title = f"An effect of {effect:g} for a place is shown with probability {design['power']:g}"
-    heads = ("random share", "left out a period", "periods it takes", "shown within 26", "cost a period")
+    title = f"Periods until an effect of {effect:g} per place is shown with probability {design['power']:g}"
+    heads = ("random share", "left out per period", "periods needed", "shown within 26", "cost per period")
     print_table(title, heads, rows)

@@ -1,4 +1,4 @@
-"""The model that a command works on: a problem and a reward, from a task by name or from files."""
+"""The model of a planning command: a problem and a reward, from a named task or from files."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Model(NamedTuple):
-    """What a command plans for: the name that was given, the seed, a problem, and a reward (N, S, 2) or (N, K, S, 2)."""
+    """Input of a planning command: name, seed, problem, and reward (N, S, 2) or (N, K, S, 2)."""
 
     name: str
     seed: int
@@ -26,7 +26,7 @@ class Model(NamedTuple):
 
 
 def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the argument PROBLEM and its options, passed on as `model`, and --json, passed on as `machine`."""
+    """Add the argument PROBLEM and its options, passed as `model`, and --json, passed as `machine`."""
 
     @wraps(command)
     def call(
@@ -43,8 +43,8 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="File with the rewards, .json or .npy: (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
         ),
-        seed_option("Seed of a task by name, and of simulations."),
-        pairs_option("-t", "--task-option", help="Option of a task given by name; may be repeated."),
+        seed_option("Random seed of a named task and of simulations."),
+        pairs_option("-t", "--task-option", help="Option of a named task; may be repeated."),
         click.option("--json", "machine", is_flag=True, help="Print JSON."),
     )
     for argument in reversed(arguments):
@@ -63,9 +63,9 @@ def _model(name: str, reward: Path | None, seed: int, options: dict[str, Any]) -
     from_file = Path(name).suffix in SUFFIXES
     if from_file and kind_of(name) == "rmab problem":
         if reward is None:
-            raise BadInput(f"{name}: a problem file has no rewards; give them with --reward FILE")
+            raise BadInput(f"{name}: a problem file has no rewards; add --reward FILE")
         if options:
-            raise BadInput(f"{name}: a problem file takes no options")
+            raise BadInput(f"{name}: a problem file takes no task options; remove -t")
         model = Problem.load(name)
     else:
         game = find_task(name, seed, **options)

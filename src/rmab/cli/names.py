@@ -1,4 +1,4 @@
-"""Types of arguments and options: checked before any work, completed by the shell; a typo gets a suggestion."""
+"""Types of arguments and options: validated before any work, with shell completion and suggestions for typos."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from rmab.common import SUFFIXES, nearest
 
 
 def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Return a callback that refuses a file that could not be written, before any work starts."""
+    """Return a callback that rejects a file that cannot be written, before any work starts."""
 
     def checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
         if value is None or ctx.resilient_parsing:
@@ -36,7 +36,7 @@ def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Pa
 
 
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
-    """Return `name=number` pairs, also several with commas between, as a dictionary."""
+    """Parse `name=number` pairs, separated by commas or repeated, into a dictionary."""
     found: dict[str, float] = {}
     for text in (one for value in values for one in value.split(",")):
         name, sign, number = text.rpartition("=")
@@ -45,7 +45,7 @@ def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
         except ValueError:
             sign = ""
         if not sign or not name.strip():
-            raise click.BadParameter(f"expected name=number, for instance engaged=1, got {text!r}", ctx, param)
+            raise click.BadParameter(f"expected name=number, for example engaged=1, got {text!r}", ctx, param)
         if name.strip() in found:
             raise click.BadParameter(f"{name.strip()} is given twice; keep one", ctx, param)
         found[name.strip()] = value
@@ -56,31 +56,31 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A known name; or, where allowed, a file with one of these suffixes. `known` is called when the list is needed."""
+    """A known name or, where allowed, a file with one of these suffixes. `known` is called only when needed."""
 
     def __init__(self, what: str, known: Callable[[], Iterable[str]], listed_by: str, files: tuple[str, ...] = ()) -> None:
         self.name, self.known, self.listed_by, self.files = what, known, listed_by, files
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or fail with the nearest known one."""
+        """Return the name, or fail and suggest the nearest known one."""
         if Path(value).suffix not in self.files and value not in (known := list(self.known())):
-            also = f"; the name of a file must end in {' or '.join(self.files)}" if self.files else ""
+            also = f"; a file name must end in {' or '.join(self.files)}" if self.files else ""
             self.fail(
                 f"unknown {self.name} {value!r}{nearest(value, known)} `{self.listed_by}` lists them{also}", param, ctx
             )
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """Return the names that begin like this, and files where they are allowed."""
+        """Complete names, and files where they are allowed."""
         names = [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
         return names + ([CompletionItem(incomplete, type="file")] if self.files else [])
 
 
-class Referred(Name):
-    """A built-in name, a custom `module:attribute`, or a file; a task may have an adversary after it."""
+class Reference(Name):
+    """A built-in name, a custom `module:attribute`, or a file; a task may be followed by @ and an adversary."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the reference, or fail with the nearest known name: what is built in is checked before any work."""
+        """Return the reference, or fail and suggest the nearest known name. Built-in names are checked before any work."""
         if Path(value).suffix in self.files or all(":" in one for one in value.split("@")):
             return value
         from rmab.model import ADVERSARIES
@@ -99,22 +99,22 @@ class Referred(Name):
 
 
 def whole_number(min: int) -> click.IntRange:
-    """Return the type of an option that takes a whole number, `min` or more."""
+    """Return the type of a whole number of at least `min`."""
     return click.IntRange(min=min)
 
 
 def seed_option(help: str) -> Callable[[Command], Command]:
-    """Return the option of a random seed, 0 by default."""
+    """Return the option --seed, 0 by default."""
     return click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help=help)
 
 
 def pairs_option(*names: str, help: str, metavar: str = "KEY=VALUE") -> Callable[[Command], Command]:
-    """Return an option that takes KEY=VALUE, and may be repeated."""
+    """Return a repeatable option that takes KEY=VALUE."""
     return click.option(*names, multiple=True, metavar=metavar, callback=key_values, help=help)
 
 
 def file_option(name: str, *suffixes: str, help: str) -> Callable[[Command], Command]:
-    """Return the option of a file to be written, whose name ends in one of these."""
+    """Return an option for an output file whose name ends in one of these suffixes."""
     return click.option(name, type=click.Path(path_type=Path, dir_okay=False), callback=checked_file(*suffixes), help=help)
 
 
@@ -136,16 +136,16 @@ def _studies() -> tuple[str, ...]:
     return builtin_names()
 
 
-TASK = Referred("task", _tasks, "rmab tasks", SUFFIXES)
-LEARNER = Referred("learner", _learners, "rmab learners")
+TASK = Reference("task", _tasks, "rmab tasks", SUFFIXES)
+LEARNER = Reference("learner", _learners, "rmab learners")
 STUDY = Name("study", _studies, "rmab study list", (".toml",))
 BUILTIN_STUDY = Name("study", _studies, "rmab study list")
 
 
 def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, object]:
-    """Return `key=value` pairs as a dictionary: a value is JSON (a number, true, false, null, a list), or else text.
+    """Parse `key=value` pairs into a dictionary; a value is JSON (a number, true, false, null, a list) or else text.
 
-    A point leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` are one table.
+    A dot leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` become one table.
     """
     from rmab.common import parsed_json
 
@@ -153,11 +153,11 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     for text in values:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise click.BadParameter(f"expected key=value, for instance arms=40, got {text!r}", ctx, param)
-        first, point, rest = key.partition(".")
-        table = pairs if not point else _table(pairs, first)
-        place = rest if point else key
-        if not point and isinstance(pairs.get(key), dict):
+            raise click.BadParameter(f"expected key=value, for example arms=40, got {text!r}", ctx, param)
+        first, dot, rest = key.partition(".")
+        table = pairs if not dot else _table(pairs, first)
+        place = rest if dot else key
+        if not dot and isinstance(pairs.get(key), dict):
             table, place = pairs[key], "name"
         if place in table:
             raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
@@ -169,7 +169,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
 
 def _table(pairs: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the table of a component, which may have been given by name."""
+    """Return the table of a component; a component given by name becomes a table first."""
     given = pairs.get(key, {})
     pairs[key] = given if isinstance(given, dict) else {"name": given}
     table: dict[str, Any] = pairs[key]

@@ -1,4 +1,4 @@
-"""`rmab plan`: the best policy for a problem with known kernels, by simulation"""
+"""`rmab plan`: the best policy for a problem with known kernels, by simulation."""
 
 from dataclasses import asdict
 from math import isfinite, nan
@@ -16,19 +16,21 @@ from rmab.common import SUFFIXES
 if TYPE_CHECKING:
     from rmab.planners.plan import PlanResult
 
-DIGITS = 5  # of the best reward; all numbers of the table have the same number of decimals
+DIGITS = 5  # of the best reward; all numbers of the table have as many decimals
 
 
 @command(
     ("rmab plan cpap", "the best policy for a case study with its typical reward"),
     ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
-    ("rmab plan cpap --candidates rolling,mine:greedy", "a custom planner, too"),
+    ("rmab plan cpap --candidates rolling,mine:greedy", "compare a custom planner"),
     ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),
     ("rmab plan mine.json --save policy.npz", "a task file; store the best policy"),
-    ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, for a program"),
+    ("rmab plan problem.json --reward reward.json --json", "a problem file and its rewards, machine-readable"),
 )
 @model_arguments
-@click.option("--candidates", multiple=True, metavar="NAMES", help="Planners to try, with commas between; may be repeated.")
+@click.option(
+    "--candidates", multiple=True, metavar="NAMES", help="Planners to compare, separated by commas; may be repeated."
+)
 @pairs_option(
     "-o",
     "--option",
@@ -37,9 +39,13 @@ DIGITS = 5  # of the best reward; all numbers of the table have the same number 
     help="Option of a candidate (rolling.window=5); may be repeated.",
 )
 @click.option(
-    "--episodes", type=whole_number(min=2), default=100, show_default=True, help="Most episodes that a candidate plays."
+    "--episodes",
+    type=whole_number(min=2),
+    default=100,
+    show_default=True,
+    help="Maximum number of simulated episodes per candidate.",
 )
-@click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds, after which nothing new is begun.")
+@click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds; nothing new is started after it.")
 @file_option("--save", *SUFFIXES, help="File for the best policy, .npz or .json.")
 def plan(
     model: Model,
@@ -50,12 +56,12 @@ def plan(
     save: Path | None,
     machine: bool,
 ) -> None:
-    """Find the best policy for a PROBLEM with known kernels, by simulation.
+    """Find the best policy for a PROBLEM with known transition probabilities, by simulation.
 
-    Planners that do not apply to the problem are reported with the reason. The bound is what no policy can beat; `rmab
-    bound` shows it with prices and indices.
+    The output names planners that do not apply to the problem, with the reason. No policy earns more than the bound on
+    average; `rmab bound` shows it with prices and indices.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem; docs/cli.md shows one.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md).
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best
@@ -63,7 +69,9 @@ def plan(
 
     names = [name.strip() for one in candidates for name in one.split(",")] or list(CANDIDATES)
     if stray := [f"{key}" for key, value in options.items() if key not in names or not isinstance(value, dict)]:
-        raise BadInput(f"-o {stray[0]}: write PLANNER.KEY=VALUE with one of the candidates: {', '.join(names)}")
+        raise BadInput(
+            f"-o {stray[0]}: expected PLANNER.KEY=VALUE, where PLANNER is one of the candidates: {', '.join(names)}"
+        )
     with alone_on_stdout(machine), waiting("planning") as progress:
         best = find_best(
             model.problem,
@@ -102,7 +110,7 @@ def _print_standing(name: str, best: "PlanResult") -> None:
         say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
     else:
         short = (best.optimum - best.value) / abs(best.optimum) if best.optimum else nan
-        say(f"The best of all policies earns {number(best.optimum, form)} on average{_distance(short)}.")
+        say(f"The optimal policy earns {number(best.optimum, form)} on average{_distance(short)}.")
     rows = []
     for one in best.candidates:
         if one.episodes:
@@ -110,12 +118,16 @@ def _print_standing(name: str, best: "PlanResult") -> None:
             numbers = (number(one.mean, form), number(one.stderr, form), behind, str(one.episodes), f"{one.seconds:.3f}")
             rows.append((one.name, *numbers))
     notes = [f"{one.name}: {one.why}" for one in best.candidates if one.why]
-    heads = ("policy", "reward", "s.e.", "behind the best", "episodes", "seconds an episode")
-    print_table("Candidates in the same episodes; one that is clearly behind drops out", heads, rows, notes=notes)
+    heads = ("policy", "reward", "s.e.", "less than the best", "episodes", "seconds an episode")
+    print_table("Candidates, on the same episodes; a clearly worse one is dropped early", heads, rows, notes=notes)
 
 
 def _distance(short: float) -> str:
-    """Return how far the value lies below the optimum or the bound, or by chance above it."""
+    """Describe how far the value lies below the optimum or bound, or above it by sampling error."""
     if not isfinite(short):
         return ""
-    return f": {short:.2%} of that are missing" if short >= 0 else f"; these episodes happened to earn {-short:.2%} more"
+    return (
+        f"; this policy earns {short:.2%} less"
+        if short >= 0
+        else f"; the simulated episodes earned {-short:.2%} more by chance"
+    )

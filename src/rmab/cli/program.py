@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, errors in one line, and examples on help pages."""
+"""Shared by all commands: exit codes, one-line errors, and examples on help pages."""
 
 import errno
 import io
@@ -13,29 +13,29 @@ from rmab.cli.screen import say
 from rmab.errors import FileError, LogError, ModelError, RmabError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # not the user's mistake, but the disk's
-NO_STORE = {"bad-url", "unknown-programme"}  # what was asked for is not there
-MOST = 100  # problems of a log that are printed
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # a problem of the disk, not of the input
+NO_STORE = {"bad-url", "unknown-programme"}  # the store or programme does not exist
+MOST = 100  # maximum number of printed problems of a log
 NARROW = 76  # columns for examples in a terminal of 80
 
 
 class Failure(click.ClickException):
-    """The work failed; the error is printed as one line."""
+    """Failed work, printed as one line."""
 
     exit_code = FAILED
 
 
 class BadInput(Failure):
-    """The input is wrong; the error is printed as one line."""
+    """Wrong input, printed as one line."""
 
     exit_code = BAD_INPUT
 
 
 class Program(click.Group):
-    """The whole command line: errors of the library are printed as one line, and Ctrl-C exits with code 130."""
+    """A group of commands that prints errors of the library as one line and exits with code 130 on Ctrl-C."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error that click does not know becomes a Failure."""
+        """Run the command and turn errors that click does not know into a Failure."""
         try:
             return super().invoke(ctx)
         except (click.UsageError, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -52,7 +52,7 @@ class Program(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit as click does, but with our exit codes and one-line errors."""
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # the encoding of a pipe may lack letters of names
+            sys.stdout.reconfigure(errors="replace")  # the encoding of a pipe may lack characters of names
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
@@ -68,7 +68,7 @@ class Program(click.Group):
 
 
 def examples(*lines: tuple[str, str]) -> str:
-    """Return (command, what it does) pairs for the end of a help page: side by side, or one above the other if too wide."""
+    """Format (command, description) pairs for the end of a help page, on two lines each if they are too wide for one."""
     width = max(len(command) for command, _ in lines)
     shown = [f"  {command:<{width}}  # {what}" for command, what in lines]
     if max(map(len, shown)) > NARROW:
@@ -79,13 +79,13 @@ def examples(*lines: tuple[str, str]) -> str:
 def command(
     *lines: tuple[str, str], name: str | None = None, parent: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return the decorator of a command, by itself or in a group, whose help page ends with these `examples`."""
+    """Return a decorator that makes a command, alone or in a group, whose help page ends with these `examples`."""
     decorate = click.command if parent is None else parent.command
     return decorate(name, epilog=examples(*lines))
 
 
 def _failure(error: Exception | SystemExit) -> Failure:
-    if isinstance(error, SystemExit):  # nothing of ours ends the program from inside
+    if isinstance(error, SystemExit):  # the library never calls sys.exit
         return Failure(f"your code called sys.exit({error.code!r}) (rmab --debug shows where)")
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
@@ -102,9 +102,9 @@ def _failure(error: Exception | SystemExit) -> Failure:
 
 
 def _listed(error: LogError) -> str:
-    """Return all problems of a log, a line for each."""
+    """List all problems of a log, one per line."""
     rest = len(error.problems) - MOST
-    lines = [f"{error.name}: {len(error.problems)} things are wrong; nothing was read", *map(str, error.problems[:MOST])]
+    lines = [f"{error.name}: {len(error.problems)} problems; nothing was read", *map(str, error.problems[:MOST])]
     return "\n  ".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
 
 

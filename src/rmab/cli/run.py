@@ -1,4 +1,4 @@
-"""`rmab run`: one learner plays one task."""
+"""`rmab run`: run one learner on one task."""
 
 import math
 from pathlib import Path
@@ -20,35 +20,36 @@ SOURCES = {
     "Term2": "the estimator",
     "Term3": "the index policy in the true model",
 }
-OF_CHANCE = "Of chance: in % of what blind decisions lose to the comparator; 0 is the comparator, 100 is chance."
+OF_RANDOM = "% of random: regret relative to the random policy (0 = the comparator, 100 = the random policy)."
+OF_REWARD = "%: regret relative to the reward of the comparator, or share of the budget that was used."
 COMPARATORS = {
-    "O1": "the fluid bound of the summed rewards",
-    "O2": "the best fixed policy that can be executed",
-    "O3": "the fluid bound of every episode by itself",
+    "O1": "fluid bound of one fixed policy",
+    "O2": "best fixed policy that can be executed",
+    "O3": "fluid bound of each episode",
 }
 
 
 @command(
     ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
-    ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "another adversary, fewer episodes, another seed"),
+    ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "with another adversary, fewer episodes and another seed"),
     ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
-    ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a component and its option"),
-    ("rmab run mine.json ucmd --save run.parquet", "a task file; one row per episode into a file"),
+    ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a custom component and its option"),
+    ("rmab run mine.json ucmd --save run.parquet", "a task file; write one row per episode to a file"),
     ("rmab run mine:ward@switching mine:Learner", "a custom task and learner, from a Python module"),
-    ("rmab run cpap random --episodes 5 --json", "the summary for a program"),
+    ("rmab run cpap random --episodes 5 --json", "machine-readable summary"),
 )
 @click.argument("task", type=TASK)
 @click.argument("learner", type=LEARNER)
-@seed_option("Seed of the model, the rewards and the run.")
-@click.option("--episodes", type=whole_number(min=1), help="Number of episodes; the same as -t episodes=N.")
+@seed_option("Random seed of the task and of the run.")
+@click.option("--episodes", type=whole_number(min=1), help="Number of episodes, short for -t episodes=N.")
 @pairs_option(
-    "-o", "--option", "options", help="Option of the learner, or of a component (estimator.doubt=2); may be repeated."
+    "-o", "--option", "options", help="Option of the learner or of a component (estimator.doubt=2); may be repeated."
 )
 @pairs_option("-t", "--task-option", help="Option of the task; may be repeated.")
 @click.option(
     "--feedback",
     type=click.Choice(["bandit", "active", "full"]),
-    help="What the learner is told. Default: what the task gives, or the learner needs.",
+    help="Feedback that the learner observes. Default: that of the task, or what the learner needs.",
 )
 @file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE.parquet or FILE.csv.")
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
@@ -63,11 +64,11 @@ def run(
     save: Path | None,
     machine: bool,
 ) -> None:
-    """Let LEARNER play all episodes of TASK and sum it up.
+    """Run LEARNER on all episodes of TASK and print a summary.
 
-    TASK is a name (`rmab tasks`), a file, or a custom module:maker; an adversary follows after @, by name or as
-    module:maker. LEARNER is a name (`rmab learners`), or a custom module:Class. The same seed gives the same run. Regret is
-    signed: negative where the learner beats the comparator.
+    TASK is a name (`rmab tasks`), a file, or a custom module:function. An adversary may follow after @, as a name or
+    module:function. LEARNER is a name (`rmab learners`) or a custom module:Class. The same seed gives the same run.
+    Regret is what the comparator earns minus what the learner earned; it is negative if the learner earned more.
     """
     from rmab.learning.registry import make_learner
     from rmab.runs.running import run as play
@@ -80,20 +81,20 @@ def run(
         game = find_task(task, seed, **task_option)
         with progress(f"{learner} on {game.name}") as done:
             played = play(game, player, seed, feedback=feedback, progress=done)
-            summary = played.summary()  # under the bar, too: it solves for the comparators
-    fault = None if save is None else _save(played, summary, save)
-    kept = None if fault else save
+            summary = played.summary()  # also under the progress bar, as it solves for the comparators
+    problem = None if save is None else _save(played, summary, save)
+    saved = None if problem else save
     if machine:
-        print_json({**summary, "saved": None if kept is None else str(kept)})
+        print_json({**summary, "saved": None if saved is None else str(saved)})
     else:
-        _print(played, summary, kept)
-    if fault is not None:
-        raise Failure(f"{fault}; the run is not saved") from fault
+        _print(played, summary, saved)
+    if problem is not None:
+        raise Failure(f"{problem}; the run is not saved") from problem
 
 
 def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> None:
     from rmab.common import many
-    from rmab.model import said
+    from rmab.model import format_limit
 
     episodes, problem = summary["episodes"], played.task.problem
     size = abs(summary["reward"])
@@ -107,35 +108,35 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     spent = f"{100 * summary['budget_use']:.1f} %"
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", spent))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), "", ""))
-    sizes = f"{many(problem.arms.count, 'arm')}, budget {said(problem.budget)}, {many(problem.horizon, 'step')}"
+    sizes = f"{many(problem.arms.count, 'arm')}, budget {format_limit(problem.budget)}, {many(problem.horizon, 'step')}"
     sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
-    notes = ["Term0 to Term3 add up to the regret to O1; % is of what the comparator earns, or of the budget.", OF_CHANCE]
+    notes = ["Term0 to Term3 add up to the regret to O1.", OF_RANDOM, OF_REWARD]
     if played.task.adversary.adaptive:
-        notes.append("The adversary answers to play: compare rewards with other learners', not regrets.")
+        notes.append("The adversary reacts to the learner: compare the rewards of learners, not their regrets.")
     if summary["privileged"]:
         notes.append(f"{summary['learner']} is privileged: it {summary['privileged']}.")
     if summary["adversary"]:
         notes.append(f"The adversary {summary['adversary']}.")
     if save is not None:
         notes.append(f"saved: {save}")
-    print_table(title, ("", "in all", "per episode", "of chance", "%"), rows, notes=notes)
+    print_table(title, ("", "total", "per episode", "% of random", "%"), rows, notes=notes)
 
 
 def _percent(part: float) -> str:
-    """Return a signed part in per cent; a dash where it has none, as what blind decisions lose may be nothing."""
+    """Format a signed ratio in per cent; a dash if it is not finite, as when the random policy has no regret."""
     return f"{number(100 * part, '+.1f', of=100)} %" if math.isfinite(part) else "-"
 
 
 def _both(value: float, episodes: int, size: float) -> tuple[str, str]:
-    """Return a sum over all episodes and its mean, beside rewards of this size."""
+    """Format a sum over all episodes and its mean, beside rewards of this size."""
     return number(value, of=size), number(value / episodes, of=size / episodes)
 
 
 def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception | None:
-    """Write one row per episode; return what went wrong, if something did: the result is printed all the same.
+    """Write one row per episode; return the error, if any, so that the result is printed all the same.
 
-    Task, learner and seed are in every row, so that files can be put together.
+    Every row has the task, learner and seed, so files can be concatenated.
     """
     try:
         import numpy as np
@@ -145,6 +146,6 @@ def _save(played: "RunResult", summary: dict[str, Any], path: Path) -> Exception
 
         same = {name: np.full(summary["episodes"], summary[name]) for name in ("task", "learner", "seed")}
         write_table(pa.table({**same, **played.to_table()}), path)
-    except Exception as error:  # noqa: BLE001  (whatever it is, it must not take the result with it)
+    except Exception as error:  # noqa: BLE001  (no error may lose the result)
         return error
     return None

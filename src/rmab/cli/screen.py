@@ -1,4 +1,4 @@
-"""What is printed: tables for people, JSON for programs, and progress on standard error."""
+"""Output: tables for people, JSON for programs, and progress on standard error."""
 
 import json
 import math
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 WIDTH = 120  # columns of a table in a file or a pipe
 TENTHS = 10
 ROUNDING = 1e-9
-READABLE = 12  # columns that a long text needs at least
-SHORT = 24  # characters up to which a cell is kept on one line
+READABLE = 12  # minimum width of a column of long text
+SHORT = 24  # cells up to this length are not wrapped
 
 
 def print_json(value: object) -> None:
@@ -30,15 +30,15 @@ def print_json(value: object) -> None:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print a text, parts of which may be anybody's: control characters do not reach the terminal."""
+    """Print text that may contain user input: control characters are escaped."""
     click.echo(escaped(text), err=err, nl=nl)
 
 
 @contextmanager
 def alone_on_stdout(machine: bool) -> Iterator[None]:
-    """Keep standard output free for JSON, if `machine`: what own code prints meanwhile goes to standard error.
+    """Reserve standard output for JSON, if `machine`: whatever custom code prints goes to standard error.
 
-    That is so for Python, for C and for processes that are started meanwhile: file descriptor 1 is that of standard error.
+    File descriptor 1 is redirected, so this also covers C code and child processes.
     """
     if not machine:
         yield
@@ -47,34 +47,34 @@ def alone_on_stdout(machine: bool) -> Iterator[None]:
     with redirect_stdout(sys.stderr):
         usual.flush()
         try:
-            kept = os.dup(1)
-        except OSError:  # standard output is closed: there is nothing to keep free
+            saved = os.dup(1)
+        except OSError:  # standard output is closed: there is nothing to reserve
             yield
             return
         try:
-            with suppress(OSError):  # no standard error: then it goes where it went
+            with suppress(OSError):  # standard error is closed: leave the output where it is
                 os.dup2(2, 1)
             yield
         finally:
             _flush_all(usual)
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 def _flush_all(*streams: IO[str]) -> None:
-    """Write out what Python and C code have printed, before standard output is the program's own again."""
+    """Flush the buffers of Python and C before standard output is restored."""
     import ctypes
 
     for one in (*streams, sys.__stdout__):
-        with suppress(OSError, ValueError):  # it may be closed
+        with suppress(OSError, ValueError):  # the stream may be closed
             if one is not None:
                 one.flush()
-    with suppress(OSError, AttributeError, TypeError):  # not all systems have it
+    with suppress(OSError, AttributeError, TypeError):  # not available on all systems
         ctypes.CDLL(None).fflush(None)
 
 
 def as_json(value: object) -> object:
-    """Return the value as plain lists, dictionaries, numbers and strings; arrays become lists."""
+    """Convert a value to plain lists, dictionaries, numbers and strings."""
     if isinstance(value, dict):
         return {str(key): as_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -87,9 +87,9 @@ def as_json(value: object) -> object:
 
 
 def number(value: float, form: str = ",.1f", *, of: float = 0.0) -> str:
-    """Return a number for a table, or a dash if it is not finite. One that is not zero is not shown as zero.
+    """Format a number for a table; a dash if it is not finite. A nonzero number is never shown as zero.
 
-    of: the size of the numbers that it is the difference of; what is much smaller is rounding, and may be shown as zero.
+    of: magnitude of the numbers it is a difference of; much smaller values are rounding errors and may be shown as zero.
     """
     if not math.isfinite(value):
         return "-"
@@ -101,7 +101,7 @@ def number(value: float, form: str = ",.1f", *, of: float = 0.0) -> str:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, notes: Sequence[str] = ()
 ) -> None:
-    """Print a table and notes below it: the first `left` columns are words, the others numbers."""
+    """Print a table with notes below it. The first `left` columns are text, the others numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -123,7 +123,7 @@ def print_table(
 
 
 def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Return whether a table can be shown side by side, with short cells on one line and nothing cut off."""
+    """Return whether the table fits the width with short cells unwrapped and nothing cut off."""
     from rich.cells import cell_len
 
     needed = 2
@@ -136,7 +136,7 @@ def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
 def _print_records(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int, notes: Sequence[str]
 ) -> None:
-    """Print a table for a narrow terminal: every row as a few lines, which the terminal may break, but nothing cuts."""
+    """Print a table for a narrow terminal: each row as a few lines, so that nothing is cut off."""
     say(title)
     for row in rows:
         cells = [(column.strip(), cell.strip()) for column, cell in zip(columns, row, strict=True)]
@@ -151,21 +151,21 @@ def _print_records(
 
 @contextmanager
 def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error while the body runs; yields a function that takes (done, all).
+    """Show a progress bar on standard error while the body runs; yield a function that takes (done, total).
 
-    Without a terminal there is no bar; with in_lines, a log then gets a line at every tenth.
+    Without a terminal there is no bar; with in_lines, a line is printed at every tenth instead.
     """
     description = escaped(description)
     bar = _bar()
-    with nullcontext() if bar.disable else bar:  # before version 15, one that is disabled prints an empty line at its end
+    with nullcontext() if bar.disable else bar:  # before rich 15, a disabled bar prints an empty line at its end
         task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
-        said = -1
+        shown = -1
 
         def advance(done: int, whole: int) -> None:
-            nonlocal said
+            nonlocal shown
             bar.update(task, description=description, completed=done, total=whole)
-            if in_lines and bar.disable and done * TENTHS // max(whole, 1) > said:
-                said = done * TENTHS // max(whole, 1)
+            if in_lines and bar.disable and done * TENTHS // max(whole, 1) > shown:
+                shown = done * TENTHS // max(whole, 1)
                 click.echo(f"{description}: {done:,} of {whole:,}", err=True)
 
         yield advance
@@ -173,14 +173,14 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
 
 @contextmanager
 def waiting(description: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what is going on, while the body runs; yields a function that takes a line of it."""
+    """Show a status line on a terminal while the body runs; yield a function that changes the line."""
     console = _console(stderr=True)
     with console.status(escaped(description)) as status:
         yield lambda line: status.update(escaped(line))
 
 
 def screen_width() -> int:
-    """Return the number of columns that a table may have."""
+    """Return the width of the terminal, or the default width without one."""
     return _console().width
 
 
@@ -197,10 +197,10 @@ def _console(*, stderr: bool = False) -> "Console":
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to the program, which ends quietly where nobody reads on."""
-            raise BrokenPipeError(EPIPE, "nobody reads what is printed")
+            """Raise, so that the program ends quietly when the output is closed."""
+            raise BrokenPipeError(EPIPE, "the output is closed")
 
-    # The user's names may contain brackets: they are not markup.
+    # Names given by users may contain brackets, which are not markup.
     console = Screen(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH

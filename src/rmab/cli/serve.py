@@ -1,4 +1,4 @@
-"""`rmab live serve` and `rmab live token`: the programme on a screen, and who may use it."""
+"""`rmab live serve` and `rmab live token`: the web service and its access tokens."""
 
 from pathlib import Path
 
@@ -14,62 +14,72 @@ def _check_there(store: str) -> None:
     from rmab.errors import ModelError
 
     if "://" not in store and not Path(store).exists():
-        raise ModelError(f"{store}: there is no such file; `rmab live create {store} NAME ...` makes a programme")
+        raise ModelError(f"{store}: no such file; create a programme with `rmab live create {store} NAME ...`")
 
 
 @command(
     ("rmab live serve programme.db", "then open http://127.0.0.1:8321"),
-    ("rmab live serve programme.db --host 0.0.0.0", "for others: after `rmab live token create`, behind TLS"),
+    ("rmab live serve programme.db --host 0.0.0.0", "for other machines: needs `rmab live token create`, and TLS in front"),
 )
 @click.argument("store", required=False)
-@click.option("--store", "url", help="The store, as an option.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need tokens.")
+@click.option("--store", "url", help="Store, in place of the argument.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other than this machine needs tokens."
+)
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
 @click.option(
-    "--max-bytes", type=click.IntRange(1000), default=20_000_000, show_default=True, help="Largest body of a request."
+    "--max-bytes",
+    type=click.IntRange(1000),
+    default=20_000_000,
+    show_default=True,
+    help="Maximum size of a request body, in bytes.",
 )
 def serve(store: str | None, url: str | None, host: str, port: int, max_bytes: int) -> None:
-    """Serve the programmes of STORE: a page for people, and an API for programs, until Ctrl-C or SIGTERM."""
+    """Serve the programmes of STORE as a web page and an API, until Ctrl-C or SIGTERM."""
     from rmab.live import open as open_store
     from rmab.service import Settings, serve as run
     from rmab.service.running import check_address
 
     found = store or url
     if found is None or (store and url):
-        raise click.UsageError("say which store: rmab live serve programme.db")
+        raise click.UsageError("give one store: rmab live serve programme.db")
     with open_store(found) as opened:
         check_address(opened, host)
         shown = f"[{host}]" if ":" in host else host
-        say(f"http://{shown}:{port} serves {found}. Ctrl-C stops it.")
+        say(f"http://{shown}:{port} serves {found}. Press Ctrl-C to stop.")
         run(opened, host=host, port=port, settings=Settings(max_bytes=max_bytes))
 
 
 @click.group(
     epilog=examples(
-        ("rmab live token create p.db ann --role operator", "shown once; the store has its hash only"),
-        ("rmab live token list p.db", "who has one, and when it was last used"),
-        ("rmab live token revoke p.db 4f2a9c01d7b3", "it is refused from now on"),
+        ("rmab live token create p.db ann --role operator", "printed once; only its hash is stored"),
+        ("rmab live token list p.db", "owners, and when tokens were last used"),
+        ("rmab live token revoke p.db 4f2a9c01d7b3", "block a token"),
     )
 )
 def token() -> None:
-    """Make, list and revoke tokens: who may use the service of a STORE, and as what."""
+    """Create, list and revoke tokens, which give access to the service of a STORE."""
 
 
 @command(
     ("rmab live token create p.db ann --role operator", "for all programmes"),
-    ("rmab live token create p.db board --role viewer --programme mothers --days 30", "for one, for a month"),
+    ("rmab live token create p.db board --role viewer --programme mothers --days 30", "for one programme, for a month"),
     name="create",
     parent=token,
 )
 @click.argument("store")
 @click.argument("owner")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do: look, work, or manage.")
-@click.option("--programme", "programmes", multiple=True, help="Only in this programme; may be repeated.")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Permissions: read, make changes, or manage.")
+@click.option("--programme", "programmes", multiple=True, help="Programme that the token is limited to; may be repeated.")
 @click.option(
-    "--days", type=click.FloatRange(0, min_open=True), default=365.0, show_default=True, help="Days until it expires."
+    "--days",
+    type=click.FloatRange(0, min_open=True),
+    default=365.0,
+    show_default=True,
+    help="Number of days until it expires.",
 )
 def create(store: str, owner: str, role: str, programmes: tuple[str, ...], days: float) -> None:
-    """Make a token for OWNER, who is recorded with everything that it changes. It is printed once."""
+    """Create a token for OWNER and print it once. The journal records OWNER with every change."""
     from rmab.errors import ModelError
     from rmab.live import open as open_store
     from rmab.service import create_token
@@ -78,9 +88,7 @@ def create(store: str, owner: str, role: str, programmes: tuple[str, ...], days:
     with open_store(store) as found:
         unknown = sorted(set(programmes) - set(found.programmes)) if role != "admin" else []
         if unknown:
-            raise ModelError(
-                f"{store}: there is no programme {unknown[0]!r}; there is {', '.join(found.programmes) or 'none'}"
-            )
+            raise ModelError(f"{store}: no programme {unknown[0]!r}; the store has {', '.join(found.programmes) or 'none'}")
         secret, account = create_token(found.engine, owner, role, programmes=programmes, days=days)
     say(secret)
     say(
@@ -89,7 +97,7 @@ def create(store: str, owner: str, role: str, programmes: tuple[str, ...], days:
     )
 
 
-@command(("rmab live token list p.db", "who has one, and when it was last used"), name="list", parent=token)
+@command(("rmab live token list p.db", "owners, and when tokens were last used"), name="list", parent=token)
 @click.argument("store")
 def list_(store: str) -> None:
     """List all tokens, without their secrets."""
@@ -112,11 +120,11 @@ def list_(store: str) -> None:
     print_table("Tokens", ("id", "owner", "role", "valid until", "last use"), rows, left=5)
 
 
-@command(("rmab live token revoke p.db 4f2a9c01d7b3", "it is refused from now on"), name="revoke", parent=token)
+@command(("rmab live token revoke p.db 4f2a9c01d7b3", "block a token"), name="revoke", parent=token)
 @click.argument("store")
 @click.argument("number", metavar="ID")
 def revoke(store: str, number: str) -> None:
-    """Revoke the token with this ID, and end its sessions."""
+    """Revoke the token with this ID and end its sessions."""
     from rmab.live import open as open_store
     from rmab.service import revoke_token
 
@@ -126,13 +134,15 @@ def revoke(store: str, number: str) -> None:
     say(f"The token {account.id} of {account.owner} is revoked.")
 
 
-@command(("rmab live demo", "a year of a simulated programme, then a week at each press of a button"))
+@command(("rmab live demo", "simulate a year, then a week at each press of a button"))
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
 @click.option("--arms", type=click.IntRange(20, 5000), default=300, show_default=True, help="Number of simulated people.")
-@click.option("--weeks", type=click.IntRange(2, 520), default=52, show_default=True, help="Weeks that have passed.")
+@click.option(
+    "--weeks", type=click.IntRange(2, 520), default=52, show_default=True, help="Number of weeks to simulate first."
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def demo(port: int, arms: int, weeks: int, no_browser: bool) -> None:
-    """Look at the page of a simulated programme; nothing is kept when it ends."""
+    """Show the web page of a simulated programme; nothing is stored."""
     import tempfile
     import threading
     import webbrowser
@@ -142,11 +152,11 @@ def demo(port: int, arms: int, weeks: int, no_browser: bool) -> None:
     from rmab.service.demo import Demo
 
     with tempfile.TemporaryDirectory(prefix="rmab-demo-") as folder, open_store(f"{folder}/demo.db") as store:
-        say(f"Playing {weeks} weeks of a simulated programme ...")
+        say(f"Simulating {weeks} weeks ...")
         played = Demo(store, arms=arms, budget=max(arms // 12, 2))
         played.play(weeks)
         address = f"http://127.0.0.1:{port}"
-        say(f"{address} shows it. Ctrl-C ends it, and nothing is kept.")
+        say(f"{address} shows the programme. Press Ctrl-C to stop; nothing is stored.")
         if not no_browser:
             threading.Timer(1.0, webbrowser.open, [address]).start()
         run(store, port=port, demo=played)

@@ -1,4 +1,4 @@
-"""`rmab study`: many rounds of learners on tasks, in a resumable folder."""
+"""`rmab study`: many rounds of learners on tasks, stored in a resumable folder."""
 
 import shlex
 from importlib import resources
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rmab.study import Changes, Engine, Failure as RunFailure, Status, Study
 
-ENGINE = "Where it runs: here, or on a Dask cluster."
+ENGINE = "Where to run: on this machine or on a Dask cluster."
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -24,37 +24,38 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
     epilog=examples(
         ("rmab study list", "the built-in studies"),
         ("rmab study run paper-cpap --rounds 20 --out results", "run one, with fewer rounds"),
-        ("rmab study report results", "the report, with figures"),
+        ("rmab study report results", "write the report with its figures"),
     )
 )
 def study() -> None:
-    """Run studies: every learner on every task, for many rounds.
+    """Run studies: every learner on every task, in many rounds.
 
-    A study's folder is resumable: run the same command again to continue, or with more --rounds to extend it.
+    A round is one repetition in which all learners meet the same arms and rewards. Studies are resumable: run the same
+    command again to continue, or with more --rounds to extend the study.
     """
 
 
 @command(
     ("rmab study run paper-cpap --rounds 20 --out results", "a built-in study on all cores"),
-    ("rmab study run mine.toml --out results --workers 2", "your own, with two worker processes"),
-    ("rmab study run mine.toml --out results --again", "after a change of your own learner: its runs anew"),
+    ("rmab study run mine.toml --out results --workers 2", "a custom study, with two worker processes"),
+    ("rmab study run mine.toml --out results --again", "re-run what a change of custom code affects"),
     ("rmab study run paper-cpap --out results --engine dask --scheduler tcp://head:8786", "on a Dask cluster"),
     parent=study,
 )
 @click.argument("name", metavar="NAME|FILE", type=STUDY)
-@click.option("--out", "folder", type=FOLDER, required=True, help="Folder of the results; made if it is not there.")
-@click.option("--rounds", type=whole_number(min=1), help="Number of rounds, instead of what the study says.")
+@click.option("--out", "folder", type=FOLDER, required=True, help="Folder of the results; created if it does not exist.")
+@click.option("--rounds", type=whole_number(min=1), help="Number of rounds; default: that of the study.")
 @click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help=ENGINE)
-@click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; all cores by default.")
+@click.option("--workers", type=whole_number(min=1), help="Number of processes of the local engine; default: all cores.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Stop a run that takes longer, compiling included; it counts as failed. Local engine; no limit by default.",
+    help="Time limit of a run, including compilation; a longer run fails. Local engine only; default: no limit.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for instance tcp://127.0.0.1:8786.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, for example tcp://127.0.0.1:8786.")
 @click.option("--again", is_flag=True, help="Re-run finished runs whose custom code has changed.")
-@click.option("--json", "machine", is_flag=True, help="Print the state of the folder as JSON.")
+@click.option("--json", "machine", is_flag=True, help="Print the status of the folder as JSON.")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -68,9 +69,9 @@ def run(
     again: bool,
     machine: bool,
 ) -> None:
-    """Run what is missing of the study NAME (`rmab study list`) or of a TOML file.
+    """Run the missing runs of the study NAME (`rmab study list`) or of a TOML file.
 
-    Ctrl-C stops; the same command continues. Results do not depend on the engine or on the number of workers.
+    Ctrl-C stops; the same command resumes. Results do not depend on the engine or on the number of workers.
     """
     from rmab.study import Results, Study
 
@@ -83,19 +84,19 @@ def run(
         changes = _warn_of_changes(plan, folder, again, debug)
     try:
         with alone_on_stdout(machine):
-            status = _played(plan, folder, runner, changes.ids if again else (), debug)
+            status = _run_missing(plan, folder, runner, changes.ids if again else (), debug)
     except KeyboardInterrupt:
-        say(f"\nWhat is finished is kept in {folder}; continue with:\n  {_same_command(ctx)}", err=True)
+        say(f"\nFinished runs are stored in {folder}; resume with:\n  {_same_command(ctx)}", err=True)
         raise
     _print_status(folder, status, machine, changes)
     there = Results.open(folder).study.rounds
     if plan.rounds < there:
-        words = f"{folder} has {there:,} rounds, and only the first {plan.rounds:,} were asked for"
+        words = f"{folder} has {there:,} rounds; this command ran only the first {plan.rounds:,}"
         say(f"{words}; `study status` and `study report` cover all {there:,}", err=True)
     if not status.complete:
-        say(f"Not all runs are finished; play the others again with:\n  {_same_command(ctx)}", err=True)
+        say(f"Some runs are not finished; try them again with:\n  {_same_command(ctx)}", err=True)
         ctx.exit(FAILED)
-    say(f"The report: {ctx.find_root().command_path} study report {shlex.quote(str(folder))}", err=True)
+    say(f"Write the report with: {ctx.find_root().command_path} study report {shlex.quote(str(folder))}", err=True)
 
 
 @command(("rmab study list", "names, sizes and titles"), name="list", parent=study)
@@ -111,27 +112,31 @@ def list_studies(machine: bool) -> None:
         (name, one.title, str(len(one.tasks)), str(len(one.learners)), f"{one.rounds:,}", f"{len(one.jobs()):,}")
         for name, one in BUILTIN.items()
     ]
-    notes = ["Start from one: rmab study show NAME > mine.toml"]
-    print_table("Studies", ("study", "what it shows", "tasks", "learners", "rounds", "runs"), rows, left=2, notes=notes)
+    notes = ["Copy a study to change it: rmab study show NAME > mine.toml"]
+    print_table("Studies", ("study", "description", "tasks", "learners", "rounds", "runs"), rows, left=2, notes=notes)
 
 
 @command(
-    ("rmab study show paper-cpap", "what is in it"),
-    ("rmab study show paper-cpap > mine.toml", "a start for your own"),
+    ("rmab study show paper-cpap", "print it"),
+    ("rmab study show paper-cpap > mine.toml", "copy it to change it"),
     parent=study,
 )
 @click.argument("name", type=BUILTIN_STUDY)
 def show(name: str) -> None:
-    """Print the study NAME as TOML: change it, and run the file."""
+    """Print the study NAME as TOML, as a template for a custom study."""
     click.echo((resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8"), nl=False)
 
 
-@command(("rmab study status results", "how far it is"), ("rmab study status results --json", "for a program"), parent=study)
+@command(
+    ("rmab study status results", "progress of a study"),
+    ("rmab study status results --json", "machine-readable status"),
+    parent=study,
+)
 @click.argument("folder", type=FOLDER)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(ctx: click.Context, folder: Path, machine: bool) -> None:
-    """Say how much of the study in FOLDER is finished, missing or damaged, and why runs failed."""
+    """Show how many runs of the study in FOLDER are finished, missing or damaged, and why runs failed."""
     from rmab.study import Results
 
     found = Results.open(folder).status()
@@ -146,10 +151,10 @@ def status(ctx: click.Context, folder: Path, machine: bool) -> None:
     parent=study,
 )
 @click.argument("folder", type=FOLDER)
-@click.option("--out", type=FOLDER, help="Where the report goes; FOLDER/report by default.")
+@click.option("--out", type=FOLDER, help="Folder of the report; default: FOLDER/report.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def report(folder: Path, out: Path | None, machine: bool) -> None:
-    """Write the report of the study in FOLDER: one HTML file that works offline, figures as PNG and PDF."""
+    """Write the report of the study in FOLDER: one HTML file that works offline, and figures as PNG and PDF."""
     from rmab.report import write_report
     from rmab.study import Results
 
@@ -166,16 +171,16 @@ def report(folder: Path, out: Path | None, machine: bool) -> None:
     say(f"report: {written.html}")
 
 
-def _played(plan: "Study", folder: Path, engine: "Engine", again: "Collection[str]", debug: bool) -> "Status":
-    """Run what is missing. Once runs are on their way, a file that cannot be written is no longer wrong input."""
+def _run_missing(plan: "Study", folder: Path, engine: "Engine", again: "Collection[str]", debug: bool) -> "Status":
+    """Run the missing runs. After the first one, a file that cannot be written is a failure and not wrong input."""
     from rmab.errors import FileError, StudyError
     from rmab.study import run_study
 
     with progress(plan.name, in_lines=True) as bar:
-        begun = []
+        started = []
 
         def advance(finished: int, total: int) -> None:
-            begun.append(True)
+            started.append(True)
             bar(finished, total)
 
         def failed(failure: "RunFailure") -> None:
@@ -184,9 +189,9 @@ def _played(plan: "Study", folder: Path, engine: "Engine", again: "Collection[st
         try:
             return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, again=again)
         except (FileError, StudyError) as error:
-            if not begun:
+            if not started:
                 raise
-            raise Failure(f"{error}; what is finished is kept, and the same command continues") from error
+            raise Failure(f"{error}; finished runs are stored, and the same command resumes") from error
 
 
 def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: float | None) -> "Engine":
@@ -194,7 +199,7 @@ def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: f
 
     if name == "dask":
         if scheduler is None:
-            raise click.UsageError("--engine dask needs --scheduler ADDRESS; `dask scheduler` prints its own when it starts")
+            raise click.UsageError("--engine dask needs --scheduler ADDRESS; `dask scheduler` prints it when it starts")
         if workers is not None:
             raise click.UsageError("--workers is for the local engine; a Dask cluster has the workers that you started")
         if time_limit is not None:
@@ -208,20 +213,21 @@ def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: f
 
 
 def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "Changes":
-    """Say which finished runs are of another library, or of another source of one's own task or learner."""
+    """Warn about finished runs of another version of the library or of custom code."""
+    from rmab.common import many
     from rmab.study import changes_since
 
     changes = changes_since(plan, folder)
-    fate = "played anew" if again else "kept as they are (--again plays them anew)"
+    fate = "run again" if again else "kept (--again runs them again)"
     if changes.library:
         say(f"warning: {folder}: {changes.library}", err=True)
     for what, ids in changes.outdated.items():
-        runs = f"finished runs of the old one: {len(ids):,}, {fate}"
+        runs = f"{many(len(ids), 'finished run')} used the old source: {fate}"
         say(f"warning: {folder}: {what}: its source has changed; {runs}", err=True)
         for one in ids if debug else ():
             say(f"  {one}", err=True)
     if again and not changes.ids:
-        say(f"{folder}: no finished run is of another source of your own code: --again has nothing to do", err=True)
+        say(f"{folder}: no finished run used other custom code: --again has nothing to do", err=True)
     return changes
 
 
@@ -242,7 +248,7 @@ def _print_status(folder: Path, status: "Status", machine: bool, changes: "Chang
 
 
 def _same_command(ctx: click.Context) -> str:
-    """Return the command that was given, to be typed again."""
+    """Return the command line, to be run again."""
     words = [str(ctx.params["name"])]
     for option in ("--out", "--rounds", "--engine", "--workers", "--time-limit", "--scheduler"):
         value = ctx.params["folder" if option == "--out" else option[2:].replace("-", "_")]

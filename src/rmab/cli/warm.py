@@ -1,4 +1,4 @@
-"""`rmab warm`: compile before the first run, or remove what was compiled."""
+"""`rmab warm`: compile before the first run, or remove compiled code."""
 
 import click
 
@@ -6,31 +6,32 @@ from rmab.cli.program import Failure, command
 
 
 @command(
-    ("rmab warm", "compile now: the first run need not"), ("rmab warm --clear", "remove the machine code of all versions")
+    ("rmab warm", "compile now, so that the first run starts fast"),
+    ("rmab warm --clear", "remove the machine code of all versions"),
 )
-@click.option("--clear", is_flag=True, help="Remove the machine code that is kept, of all versions.")
+@click.option("--clear", is_flag=True, help="Remove the stored machine code of all versions.")
 def warm(clear: bool) -> None:
-    """Compile everything that learners and planners use, and keep the machine code for later.
+    """Compile all code that learners and planners use, and store the machine code.
 
-    Without it a run compiles what it needs, which takes half a minute for the first one.
+    Without this command, the first run compiles what it needs, which takes about half a minute.
 
-    It is kept in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache, which must be yours alone to write. A damaged file
-    there, or a folder that cannot be used, is said once on standard error, and the code compiled again: slower, never wrong.
+    The machine code is stored in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache; only you may have write permission.
+    If a file is damaged or the folder cannot be used, a warning is printed once and the code is compiled again.
     """
     from rmab.common import cleared, home
 
     try:
         place = home()
     except RuntimeError as error:
-        raise Failure(f"there is no folder to keep machine code in: {error}") from error
+        raise Failure(f"no folder for machine code: {error}") from error
     if clear:
         files, size = cleared()
         click.echo(f"{place}: {files} files removed, {size / 1e6:.1f} MB")
         return
-    from rmab.cli.warming import kept, steps
+    from rmab.cli.warming import count_stored, steps
 
-    before = kept()
+    before = count_stored()
     for name, work in steps():
         click.echo(f"{name} ...", err=True)
         work()
-    click.echo(f"everything is compiled: {kept()} functions, {kept() - before} of them new, in {place}")
+    click.echo(f"everything is compiled: {count_stored()} functions, {count_stored() - before} of them new, in {place}")

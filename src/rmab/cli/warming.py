@@ -1,4 +1,4 @@
-"""What `rmab warm` calls: every learner and planner once, on small tasks, so that all they use is compiled."""
+"""Calls of `rmab warm`: each learner and planner once, on small tasks, so that all their code is compiled."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +23,7 @@ OPTIONS: dict[str, list[dict[str, str]]] = {"ucmd": [{"confidence": "l1"}, {"rou
 
 
 def steps() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield what to call, by name."""
+    """Yield names and functions to call."""
     games = [
         make_task("cpap", arms=4, budget=2, horizon=6, episodes=3),
         make_task("deadline", arms=6, budget=2, horizon=7, episodes=2, known_support=True),
@@ -36,8 +36,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
             yield name, partial(_play, games, name, options)
 
 
-def kept() -> int:
-    """Return how many pieces of machine code are on disk, of this version."""
+def count_stored() -> int:
+    """Return the number of functions of this version that are stored on disk."""
     return 0 if compiling._FOLDER is None else sum(1 for _ in compiling._FOLDER.glob("*.code"))
 
 
@@ -56,7 +56,7 @@ def _plan(game: Task) -> None:
 
 
 def _step(game: Task) -> None:
-    from rmab.gym.rounds import TaskRounds  # of an extra
+    from rmab.gym.rounds import TaskRounds  # needs an extra
 
     rounds = TaskRounds(game)
     rounds.reset([0])
@@ -67,5 +67,5 @@ def _play(games: list[Task], name: str, options: dict[str, str]) -> None:
     for game in games:
         try:
             run(game, make_learner(name, **options)).regret("O2")
-        except ModelError:  # the learner does not play tasks of this size or kind
+        except ModelError:  # the learner does not support tasks of this size or kind
             continue

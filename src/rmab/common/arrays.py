@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-PIECE = 2**22  # numbers in kernels that are looked up at a time
+PIECE = 2**22  # numbers of kernels that are looked up at a time
 Element = TypeVar("Element", bound=np.generic)
 
 
@@ -19,12 +19,12 @@ def frozen(array: NDArray[Element]) -> NDArray[Element]:
 
 
 def sealed(array: NDArray[Element]) -> NDArray[Element]:
-    """Return a read-only view: compiled code exists for one kind of array, and what it only reads is always given so."""
+    """Return a read-only view, the only kind of input array that compiled code is built for."""
     return frozen(array.view())
 
 
 class ReadOnly:
-    """Base of frozen dataclasses: makes arrays read-only again after unpickling, because NumPy does not."""
+    """Base of frozen dataclasses; makes arrays read-only again after unpickling, as NumPy does not."""
 
     def _set(self, **fields: object) -> None:
         """Set fields while the object is built."""
@@ -39,16 +39,16 @@ class ReadOnly:
 def sum_by_group(formula: str, values: FloatArray, kernels: FloatArray, group: IntArray) -> FloatArray:
     """Return np.einsum(formula, values, kernels[group]), of values (M, S), kernels (G, S, S) and groups (M,).
 
-    Piece by piece: the kernels of all M are never there at once.
+    It works in pieces, so that the kernels of all M are never in memory together.
     """
     size = max(1, PIECE // kernels[0].size)
-    parts = [slice(first, first + size) for first in range(0, len(values), size)]
-    found = [np.einsum(formula, values[one], kernels[group[one]]) for one in parts]
+    pieces = [slice(first, first + size) for first in range(0, len(values), size)]
+    found = [np.einsum(formula, values[one], kernels[group[one]]) for one in pieces]
     return np.concatenate(found) if found else np.zeros(values.shape)
 
 
 def log_over(times: Any, epsilon: float) -> FloatArray:
-    """Return ln(times / epsilon), also where the quotient is too large for a float."""
+    """Return ln(times / epsilon), even if the quotient is too large for a float."""
     with np.errstate(over="ignore"):
         ratio = np.asarray(times, dtype=np.float64) / epsilon
     fits = np.isfinite(ratio)

@@ -1,4 +1,4 @@
-"""Packages that come with an extra: where one is missing, the error names the extra."""
+"""Optional packages: the error for a missing one names the extra to install."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from rmab.errors import MissingExtra
 
-EXTRAS = {  # what they are for, and their packages
+EXTRAS = {  # purpose and packages
     "study": ("studies, and runs saved to files", ("pyarrow",)),
     "report": ("reports of studies", ("pyarrow", "jinja2", "matplotlib", "scipy")),
     "log": ("from a log to a list", ("pyarrow", "scipy")),
@@ -22,16 +22,16 @@ EXTRAS = {  # what they are for, and their packages
 
 
 def require(extra: str, what: str) -> None:
-    """Raise MissingExtra, which says how to get them, where packages of an extra are not installed."""
+    """Raise MissingExtra, with the command to install them, if packages of an extra are missing."""
     missing = [name for name in EXTRAS[extra][1] if find_spec(name) is None]
     if missing:
         raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'rmab[{extra}]'")
 
 
 def named(error: Exception) -> Exception:
-    """Return MissingExtra for a package of an extra that could not be imported, and any other error as it is.
+    """Return MissingExtra for a failed import of an optional package, and any other error unchanged.
 
-    Of several extras it is the one for logs: the others are asked for by `require`.
+    If several extras have the package, it names the one for logs; the others are checked by `require`.
     """
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     found = [extra for extra, (_, packages) in EXTRAS.items() if package in packages]

@@ -1,11 +1,11 @@
-"""Options of everything that has a name: typed, limited and described where they are declared, checked by pydantic.
+"""Options of everything that has a name: declared with type, limits and description, and validated by pydantic.
 
 A class declares an option as a field (`rmab.learning.option`), a function as a keyword:
 
     def ward(*, nurses: Annotated[int, Field(ge=1, description="number of nurses")] = 2) -> Task: ...
 
-Values come from Python, a command line or a study file alike. What is wrong is reported in one line per option: its name,
-what is wrong and what was given.
+Values may come from Python, a command line or a study file. Problems are reported in one line per option, with its name and
+the given value.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from rmab.common.checks import as_floats
 from rmab.common.registry import Problems, Registry, nearest
 from rmab.errors import ModelError
 
-LARGEST = 2**53  # whole numbers below are exact, also as floats
+LARGEST = 2**53  # smaller whole numbers are exact as floats
 
 ArmCount = Annotated[int, Field(ge=1, description="number of arms")]
-Budget = Annotated[int, Field(description="most arms that are active at a step")]
+Budget = Annotated[int, Field(description="maximum number of active arms at a step")]
 Horizon = Annotated[int, Field(ge=1, description="number of steps")]
 Episodes = Annotated[int, Field(ge=1, description="number of episodes")]
 
 
 class NestedError(ValueError):
-    """What is wrong with the options of an option, such as those of a component."""
+    """Problems of nested options, such as those of a component."""
 
     def __init__(self, found: Problems) -> None:
         super().__init__(in_line(found))
@@ -45,24 +45,24 @@ class NestedError(ValueError):
 
 
 def share(about: str) -> Any:
-    """Return the limits of an option that is a number from 0 to 1."""
+    """Return the field of an option that is a number from 0 to 1."""
     return Field(ge=0, le=1, description=about)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Marks an option that is a number or nested lists of numbers, and becomes an array: `Annotated[Any, Numbers(...)]`.
+    """Marker of an option that is a number or nested lists of numbers, stored as an array: `Annotated[Any, Numbers(...)]`.
 
     Attributes
     ----------
     values : str
-        What it may be, in words.
+        Description of the allowed values.
     about : str
-        What it is.
+        Description of the option.
     axes : int
-        The most axes that it may have.
+        Maximum number of axes.
     file : bool
-        Whether it may be the path of a file as well, from the current folder. The content of the file counts, too.
+        Whether it may also be the path of a file, relative to the current folder.
     """
 
     values: str
@@ -71,7 +71,7 @@ class Numbers:
     file: bool = False
 
     def read(self, value: object) -> Any:
-        """Return the array, or the path of the file; ValueError where it is neither."""
+        """Return the array, or the path of the file; raise ValueError if it is neither."""
         words = f"the path of a file, or {self.values}" if self.file else self.values
         if self.file and isinstance(value, str | os.PathLike) and str(value):
             return str(value)
@@ -93,7 +93,7 @@ class Numbers:
 
 
 def schema(implementation: Any, given: tuple[str, ...] = ()) -> type[BaseModel]:
-    """Return the options of a class or function as a model that checks them, and that has a JSON schema.
+    """Return the options of a class or function as a pydantic model.
 
     given: arguments that are not options.
     """
@@ -101,7 +101,7 @@ def schema(implementation: Any, given: tuple[str, ...] = ()) -> type[BaseModel]:
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of options. The default of a component is its name; its `options` are those of the default."""
+    """Return the JSON schema of options; a component has its default's name, and the options of the default."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PydanticJsonSchemaWarning)  # defaults that are objects
         whole = model.model_json_schema()
@@ -126,7 +126,7 @@ def _schema(implementation: Any, given: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _declared(implementation: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name, type and default of every option; `**` stands for any others."""
+    """Yield name, type and default of each option; `**` stands for any others."""
     if is_dataclass(implementation):
         hints = get_type_hints(implementation, include_extras=True)
         for one in fields(implementation):
@@ -135,11 +135,11 @@ def _declared(implementation: Any) -> Iterator[tuple[str, Any, Any]]:
             hint = hints[one.name] if registry is None else component_type(registry, one.default)
             yield one.name, Annotated[hint, Field(**limits)], one.default
         return
-    if getattr(implementation, "__init__", None) is object.__init__:  # a class that takes nothing
+    if getattr(implementation, "__init__", None) is object.__init__:  # a class without arguments
         return
     try:
         parameters = inspect.signature(implementation).parameters.values()
-    except (ValueError, TypeError):  # compiled code has no signature; the call itself will tell
+    except (ValueError, TypeError):  # compiled code has no signature; the call will fail instead
         yield "**", Any, None
         return
     hints = _hints(implementation)
@@ -155,12 +155,12 @@ def _hints(implementation: Any) -> dict[str, Any]:
     function = function.func if isinstance(function, partial) else function
     try:
         return get_type_hints(function, include_extras=True)
-    except Exception:  # noqa: BLE001  (a custom function may name types that only type checkers import)
+    except Exception:  # noqa: BLE001  (a custom function may use types that only type checkers import)
         return {}
 
 
 def _strict(hint: Any) -> Any:
-    """Return the type of an option: text and booleans are no numbers, numbers are no booleans."""
+    """Return the strict type of an option: numbers, text and booleans are not converted into each other."""
     kinds = _kinds(hint) - {NoneType}
     if kinds and kinds <= {int, float}:
         return Annotated[hint, BeforeValidator(_number)]
@@ -168,7 +168,7 @@ def _strict(hint: Any) -> Any:
 
 
 def _kinds(hint: Any) -> set[Any]:
-    """Return the types that a hint is made of."""
+    """Return the types in a hint."""
     if get_origin(hint) is Annotated:
         return _kinds(get_args(hint)[0])
     return set().union(*map(_kinds, get_args(hint))) if get_origin(hint) in (Union, UnionType) else {hint}
@@ -191,9 +191,9 @@ def component_type(registry: Registry[Any], default: object) -> Any:
 
 
 def build(registry: Registry[Any], default: object, value: object) -> Any:
-    """Return the component that an object, a name, or a table with its options stands for.
+    """Build a component from an object, a name, or a table with its options.
 
-    A table without a name changes options of the default.
+    A table without a name sets options of the default.
     """
     if isinstance(value, registry.classes()):
         return value
@@ -209,7 +209,7 @@ def build(registry: Registry[Any], default: object, value: object) -> Any:
 
 
 def problems(model: type[BaseModel], options: Mapping[str, object]) -> Problems:
-    """Return the options that are wrong, and what is wrong with each."""
+    """Return the wrong options, each with a message."""
     try:
         model.model_validate(dict(options))
     except ValidationError as error:
@@ -218,7 +218,7 @@ def problems(model: type[BaseModel], options: Mapping[str, object]) -> Problems:
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> Problems:
-    """Return what pydantic found, option by option."""
+    """Return the problems that pydantic found, by option."""
     found: Problems = []
     for one in error.errors():
         option, cause = path_of(one["loc"]), one.get("ctx", {}).get("error")
@@ -228,20 +228,20 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> Problems:
         message = one["msg"].removeprefix("Value error, ")
         if one["type"] == "extra_forbidden":
             known = list(model.model_fields) if len(one["loc"]) == 1 else []
-            message = f"no such option{nearest(option, known)} There are {', '.join(known)}" if known else "no such option"
+            message = f"no such option{nearest(option, known)} Available: {', '.join(known)}" if known else "no such option"
         found.append((option, f"{message} (got {one['input']!r:.60})" if one["type"] != "missing" else message))
     return found
 
 
 def path_of(place: tuple[int | str, ...]) -> str:
-    """Return where something is, such as `classes[1].arms`."""
+    """Format a location, such as `classes[1].arms`."""
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).lstrip(".")
 
 
 def checked(
     what: str, model: type[BaseModel], options: Mapping[str, object], hint: str = "", **location: str
 ) -> dict[str, Any]:
-    """Return the options that were given, as they were declared; ModelError with all that is wrong with them."""
+    """Validate options and return those that were given; raise ModelError with all problems."""
     try:
         valid = model.model_validate(dict(options))
     except ValidationError as error:
@@ -253,5 +253,5 @@ def checked(
 
 
 def in_line(found: Problems) -> str:
-    """Return all problems in one line."""
+    """Join all problems in one line."""
     return "; ".join(f"{option}: {message}" if option else message for option, message in found)

@@ -1,4 +1,4 @@
-"""Dataclasses as flat fields, for `Stored`, and back: arrays, numbers and text by name, nested ones as `log.state`."""
+"""Conversion of dataclasses to flat fields, for `Stored`, and back; nested fields have names such as `log.state`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = (np.ndarray, str, int, float)
 
 
 def pack(value: Any, prefix: str = "") -> Fields:
-    """Return the fields of a dataclass; what is neither array, number nor text is written as JSON."""
+    """Return the fields of a dataclass; values other than arrays, numbers and text become JSON."""
     found: Fields = {}
     for name in (one.name for one in fields_of(value)):
         one, key = getattr(value, name), prefix + name
@@ -34,15 +34,15 @@ def pack(value: Any, prefix: str = "") -> Fields:
 
 
 def unpack(cls: type[Value], fields: Fields, prefix: str = "") -> Value:
-    """Return the dataclass of such fields; its constructor checks shapes and indices. ModelError where they form none."""
+    """Build the dataclass from such fields; its constructor checks them. Raise ModelError if they are not valid."""
     if unknown := sorted(fields.keys() - set(_names(cls, prefix))):
-        raise ModelError(f"there is no field {unknown[0]!r:.60}", code="unknown-field", field=unknown[0])
+        raise ModelError(f"unknown field {unknown[0]!r:.60}", code="unknown-field", field=unknown[0])
     try:
         return _build(cls, fields, prefix)
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise ModelError(f"the fields form no {cls.__name__} ({type(error).__name__}: {error!s:.200})") from error
+        raise ModelError(f"the fields do not form a {cls.__name__} ({type(error).__name__}: {error!s:.200})") from error
 
 
 def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
@@ -70,7 +70,7 @@ def _names(cls: type, prefix: str) -> Iterator[str]:
 
 @cache
 def _hints(cls: type) -> list[tuple[str, Any, bool]]:
-    """Return the name and type of every field of a dataclass, without None, and whether it may be None."""
+    """Return name and type of each field of a dataclass, and whether it may be None."""
     hints, found = get_type_hints(cls), []
     for name in (one.name for one in fields_of(cls)):
         kinds = get_args(hints[name]) if get_origin(hints[name]) is UnionType else (hints[name],)
@@ -79,9 +79,9 @@ def _hints(cls: type) -> list[tuple[str, Any, bool]]:
 
 
 def _revive(hint: Any, value: Any, key: str) -> Any:
-    """Return a value from JSON as its type says it."""
+    """Convert a value from JSON to its declared type."""
     if get_origin(hint) is tuple:
-        if all(type(one) is get_args(hint)[0] for one in value):  # most of it, and quick
+        if all(type(one) is get_args(hint)[0] for one in value):  # the common case, and fast
             return tuple(value)
         return tuple(_revive(get_args(hint)[0], one, key) for one in value)
     if get_origin(hint) is dict:

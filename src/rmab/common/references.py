@@ -1,11 +1,11 @@
-"""References: what a name stands for. They are parsed here and nowhere else.
+"""References by name, parsed only here.
 
-    cpap, cpap@switching       a built-in task, and the adversary that it plays against
+    cpap, cpap@switching       a built-in task, and its adversary
     mine:ward@mine:Adversary   custom ones, as module:attribute
     model.npz, model.json      a file
 
-A reference comes from a study file or a command, and may be anybody's: what it names is called only after it was found to
-be a class of the kind that is wanted, or a function that returns one.
+A reference comes from a study file or a command, and is not trusted: it is called only after a check that it is a class of
+the expected kind, or a function that returns one.
 """
 
 import inspect
@@ -25,27 +25,27 @@ from typing import Any, get_origin, get_type_hints
 from rmab.common.files import SUFFIXES
 from rmab.errors import ModelError
 
-Tell = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
-_FOLDERS: list[str] = []  # where own modules may lie besides the path; on the path only once one is asked for
-_TOLD: set[str] = set()
-_TELL: list[Tell] = []
+_FOLDERS: list[str] = []  # of custom modules, besides the path; on the path only after the first import of one
+_REPORTED: set[str] = set()
+_REPORT: list[Report] = []
 
 
-def look_in(folders: list[str], tell: Tell | None = None) -> None:
-    """Look for own modules in these folders, too, after the path; and tell of each module once, by name and file."""
-    _FOLDERS[:], _TELL[:] = folders, [] if tell is None else [tell]
-    _TOLD.clear()
+def look_in(folders: list[str], report: Report | None = None) -> None:
+    """Search custom modules in these folders, too, after the path; report each module once, by name and file."""
+    _FOLDERS[:], _REPORT[:] = folders, [] if report is None else [report]
+    _REPORTED.clear()
 
 
 def folders() -> list[str]:
-    """Return the folders besides the path in which own modules are looked for."""
+    """Return the folders of custom modules besides the path."""
     return list(_FOLDERS)
 
 
 @contextmanager
 def folders_aside() -> Iterator[None]:
-    """Take these folders off the path, for a process that is started inside: it gets them by `look_in`."""
+    """Remove these folders from the path, for processes started inside; they get them by `look_in`."""
     before = list(sys.path)
     sys.path[:] = [one for one in before if one not in _FOLDERS]
     try:
@@ -54,22 +54,22 @@ def folders_aside() -> Iterator[None]:
         sys.path[:] = before
 
 
-def own_module(module: str) -> ModuleType:
-    """Import a module of the user's. One of the standard library is refused with ImportError, and not imported."""
+def import_custom(module: str) -> ModuleType:
+    """Import a custom module; raise ImportError for one of the standard library."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         raise ImportError(f"{top} is part of Python, not a custom module")
     sys.path.extend(one for one in _FOLDERS if one not in sys.path)
     found = import_module(module)
-    if module not in _TOLD:
-        _TOLD.add(module)
-        for tell in _TELL:
-            tell(module, str(getattr(found, "__file__", None) or "no file"))
+    if module not in _REPORTED:
+        _REPORTED.add(module)
+        for report in _REPORT:
+            report(module, str(getattr(found, "__file__", None) or "no file"))
     return found
 
 
 def is_installed(file: Path) -> bool:
-    """Return whether a file belongs to Python or to an installed package, not to a folder of the user's."""
+    """Return whether a file belongs to Python or to an installed package."""
     return any(file.resolve().is_relative_to(one) for one in _homes())
 
 
@@ -80,23 +80,23 @@ def _homes() -> tuple[Path, ...]:
     return tuple(Path(one).resolve() for one in (*known, site.getusersitepackages(), *site.getsitepackages()))
 
 
-_IMPORTED: dict[str, tuple[object, str | None]] = {}  # by module: its import, and the digest of its source then
+_IMPORTED: dict[str, tuple[object, str | None]] = {}  # by module: its spec, and the digest of its source at import
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a text names.
+    """A parsed reference.
 
     Attributes
     ----------
     text : str
-        As it was given.
+        The original text.
     name : str
-        What stands before the `@`: a built-in name, or `module:attribute`. Empty for a file.
+        Part before the `@`: a built-in name, or `module:attribute`. Empty for a file.
     against : str
-        The adversary after the `@`; empty where there is none.
+        The adversary after the `@`; empty if there is none.
     is_file : bool
-        Whether it is the path of a file.
+        Whether it is a path of a file.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> "Reference":
-        """Return what a text names; a file has one of the known endings, whatever else its name has in it."""
+        """Parse a text; any text with a known suffix is a file."""
         if Path(text).suffix in SUFFIXES:
             return cls(text, is_file=True)
         name, _, against = text.partition("@")
@@ -120,70 +120,69 @@ class Reference:
 
     @property
     def is_custom(self) -> bool:
-        """Whether what stands before the `@` is `module:attribute`."""
+        """Whether the part before the `@` is `module:attribute`."""
         return ":" in self.name
 
     @property
     def modules(self) -> set[str]:
-        """The custom modules that it names."""
+        """Custom modules of the reference."""
         return {one.partition(":")[0] for one in (self.name, self.against) if ":" in one}
 
 
 def load_custom(what: str, name: str, kinds: tuple[type, ...]) -> Any:
-    """Return what `module:attribute` names, after a check that it can be what is wanted; it is not called.
+    """Import `module:attribute` and check that it is of the expected kind, without calling it.
 
     Parameters
     ----------
     what : str
-        What it should be, for messages: `learner`.
+        Noun for messages: `learner`.
     name : str
         `module:attribute`.
     kinds : tuple of type
-        It must be a class that derives from one of these, or a custom function. A function that declares what it returns
-        must declare one of them; a function of an installed package must declare it.
+        It must be a class that derives from one of these, or a custom function. A declared return type must be one of
+        them; a function of an installed package must declare one.
     """
-    home, maker = _found(what, name)
-    if isinstance(maker, type) and issubclass(maker, kinds):
-        return maker
+    home, target = _found(what, name)
+    if isinstance(target, type) and issubclass(target, kinds):
+        return target
     kind = " or ".join(one.__name__ for one in kinds)
     wanted = f"a {what} is a class that derives from {kind}, or a function that returns one"
-    if not isinstance(maker, FunctionType):
-        raise ModelError(f"{what} {name}: rejected: {_described(maker)}; {wanted}")
-    if maker.__module__ != home.__name__:
-        raise ModelError(f"{what} {name}: rejected: the function is from {maker.__module__}; {wanted}")
-    returned = _returned(maker)
+    if not isinstance(target, FunctionType):
+        raise ModelError(f"{what} {name}: rejected: {_described(target)}; {wanted}")
+    if target.__module__ != home.__name__:
+        raise ModelError(f"{what} {name}: rejected: the function is from {target.__module__}; {wanted}")
+    returned = _returned(target)
     if returned is inspect.Signature.empty:
-        if is_installed(Path(maker.__code__.co_filename)):
+        if is_installed(Path(target.__code__.co_filename)):
             reason = f"it is from an installed package, and does not declare that it returns {kind}"
             raise ModelError(f"{what} {name}: rejected: {reason}")
     elif not (issubclass(returned, kinds) if isinstance(returned, type) else returned in [one.__name__ for one in kinds]):
         shown = returned.__name__ if isinstance(returned, type) else returned
         raise ModelError(f"{what} {name}: rejected: it declares that it returns {shown}, not {kind}")
-    return maker
+    return target
 
 
 def call_custom(
     what: str,
     name: str,
-    maker: Callable[..., Any],
+    target: Callable[..., Any],
     kinds: tuple[type, ...],
     values: Sequence[object],
     options: Mapping[str, object],
 ) -> Any:
     """Call a custom class or function, and return an instance of one of the kinds.
 
-    Whatever goes wrong is a ModelError of one line: options that it does not take, what it raises (SystemExit, too), and
-    something else that it returns.
+    Raise ModelError, in one line, for unknown options, for any exception including SystemExit, and for other results.
     """
     try:
-        signature = inspect.signature(maker)
+        signature = inspect.signature(target)
         signature.bind(*values, **options)
     except TypeError as error:
         raise ModelError(f"{what} {name}: {error}; it is {name.partition(':')[2]}{signature}") from error
     except ValueError:
-        pass  # compiled code has no signature; the call itself will tell
+        pass  # compiled code has no signature; the call will fail instead
     try:
-        built = maker(*values, **options)
+        built = target(*values, **options)
     except (Exception, SystemExit) as error:  # custom code may raise anything
         raise ModelError(f"{what} {name}: raised {type(error).__name__} ({_line(error)})") from error
     if not isinstance(built, kinds):
@@ -192,27 +191,27 @@ def call_custom(
 
 
 def source_digest(module: str, *, on_disk: bool = False) -> str | None:
-    """Return the SHA-256 of a module's source; None where it has none that can be read.
+    """Return the SHA-256 of a module's source; None if it cannot be read.
 
-    A process continues with the source that it imported, and that is the one meant, unless asked for the one on disk.
+    on_disk: hash the current file, instead of the source that this process imported.
     """
     try:
-        found = own_module(module)
+        found = import_custom(module)
         loaded, digest = _IMPORTED.get(module, (None, None))
-        if on_disk or loaded is not found.__spec__:  # reloading a module gives it another one
+        if on_disk or loaded is not found.__spec__:  # reloading a module replaces it
             digest = sha256(found.__loader__.get_data(found.__file__)).hexdigest()  # type: ignore[union-attr]
         if not on_disk:
             _IMPORTED[module] = found.__spec__, digest
-    except (Exception, SystemExit):  # noqa: BLE001  (custom code: what is wrong is reported where it is built)
+    except (Exception, SystemExit):  # noqa: BLE001  (custom code: problems are reported when it is built)
         return None
     return digest
 
 
-def _returned(maker: FunctionType) -> object:
-    """Return the class that a function declares to return; its name where that is not known at run time."""
-    declared = maker.__annotations__.get("return", inspect.Signature.empty)
+def _returned(target: FunctionType) -> object:
+    """Return the declared return type of a function; its name if the type is not known at run time."""
+    declared = target.__annotations__.get("return", inspect.Signature.empty)
     try:
-        declared = get_type_hints(maker).get("return", declared)
+        declared = get_type_hints(target).get("return", declared)
     except Exception:  # noqa: BLE001  (names that only type checkers import)
         declared = str(declared).partition("[")[0].rpartition(".")[2]
     return get_origin(declared) or declared
@@ -224,21 +223,21 @@ def _described(thing: object) -> str:
 
 
 def _found(what: str, name: str) -> tuple[ModuleType, Any]:
-    """Return the module and what is there under the name."""
-    module, _, maker = name.partition(":")
+    """Return the module and the attribute of `module:attribute`."""
+    module, _, target = name.partition(":")
     try:
-        found = own_module(module)
+        found = import_custom(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):  # one that the module itself imports
+        if error.name is None or not module.startswith(error.name):  # a missing import of the module itself
             raise ModelError(f"{what} {name}: module {module} cannot be imported ({_line(error)})") from error
         raise ModelError(f"{what} {name}: there is no module {module!r}; is its folder on PYTHONPATH?") from error
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {_line(error)}"
         raise ModelError(f"{what} {name}: module {module!r} cannot be imported ({reason})") from error
-    attribute = getattr(found, maker, None)
+    attribute = getattr(found, target, None)
     if not callable(attribute):
-        problem = "is not a function or class" if hasattr(found, maker) else "does not exist"
-        raise ModelError(f"{what} {name}: {maker!r} {problem} in module {module}")
+        problem = "is not a function or class" if hasattr(found, target) else "does not exist"
+        raise ModelError(f"{what} {name}: {target!r} {problem} in module {module}")
     return found, attribute
 
 

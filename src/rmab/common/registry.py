@@ -1,4 +1,4 @@
-"""Registries: what can be built by name, with one line on each, known before any of it is imported.
+"""Registries of everything that can be built by name, with summaries that need no import.
 
 Learners, components, planners, tasks and adversaries have one registry each:
 
@@ -10,9 +10,9 @@ Learners, components, planners, tasks and adversaries have one registry each:
         given=("problem", "reward"),
     )
 
-Names, summaries and papers answer lists, shell completion and error hints. The implementation is a class with options
-(`rmab.common.options.configured`) or a function whose keywords are options. It is imported when it is loaded, or when its
-options are asked for. Wherever a name is taken, `module:attribute` stands for a custom implementation.
+Names, summaries and papers serve lists, shell completion and error hints. The implementation is a class with options
+(`rmab.common.options.configured`) or a function whose keywords are options. It is imported when it, or its options, are
+needed. Wherever a name is accepted, `module:attribute` is a custom implementation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rmab.errors import ModelError, raised_as
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Problems = list[tuple[str, str]]  # options that are wrong, and what is wrong with each; an empty name for all of them
+Problems = list[tuple[str, str]]  # wrong options with messages; an empty name stands for all options
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Entry:
     Parameters
     ----------
     name : str
-        What Python, the command line and study files call it.
+        Name in Python, on the command line and in study files.
     target : str
-        Where the implementation is: `module:attribute`.
+        Location of the implementation: `module:attribute`.
     summary : str
-        One line on what it is.
+        One-line description.
     paper : str, optional
-        Where it comes from.
+        Source.
     """
 
     name: str
@@ -62,15 +62,15 @@ class Registry(Generic[AnyEntry]):
     Parameters
     ----------
     kind : str
-        What they are, for messages: `learner`.
+        Noun for messages: `learner`.
     entries : iterable of Entry
-        In the order in which they are listed.
+        Entries, in the order of lists.
     listed_by : str
         The command that lists them, for hints.
     returns : str or tuple of str
         `module:Class`: an implementation derives from this class, or is a function that returns an instance of it.
     given : sequence of str, optional
-        Arguments of an implementation that the library passes: they are not options.
+        Arguments of an implementation that the library passes, which are not options.
 
     Examples
     --------
@@ -117,20 +117,20 @@ class Registry(Generic[AnyEntry]):
         return tuple(self._entries.values())
 
     def summaries(self) -> dict[str, str]:
-        """Return every name with its summary."""
+        """Return all names with their summaries."""
         return {name: entry.summary for name, entry in self._entries.items()}
 
     def unknown(self, name: str) -> str:
-        """Return one line on a name that is not known: the nearest one, and the command that lists them."""
+        """Return the message for an unknown name, with the nearest known one and the command that lists them."""
         return f"unknown {self.kind} {name!r:.60}{nearest(str(name), self)} `{self.listed_by}` lists them"
 
     def name_of(self, implementation: object) -> str:
-        """Return the name of an implementation that is loaded already; empty where it has none."""
+        """Return the name of a loaded implementation; empty if it has none."""
         where = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '')}"
         return next((name for name, entry in self._entries.items() if entry.target == where), "")
 
     def classes(self) -> tuple[type, ...]:
-        """Return the classes of what implementations return, or derive from."""
+        """Return the classes that implementations derive from, or return instances of."""
         return tuple(map(imported, self._returns))
 
     def load(self, name: str) -> Any:
@@ -154,7 +154,7 @@ class Registry(Generic[AnyEntry]):
         Raises
         ------
         ModelError
-            Also for whatever a custom one raises, and unless it returns what it should.
+            Also for any exception in a custom implementation, and if it returns another type.
         """
         implementation = self.load(name)
         if ":" not in name:
@@ -171,18 +171,18 @@ class Registry(Generic[AnyEntry]):
         return schema(self.load(name), self.given)
 
     def problems(self, name: str, options: Mapping[str, object]) -> Problems:
-        """Return the options that are wrong, and what is wrong with each."""
+        """Return the wrong options, each with a message."""
         from rmab.common.options import problems
 
         return problems(self.schema(name), options)
 
     def checked(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
-        """Return the options that were given, as the implementation takes them.
+        """Validate options and return those that were given.
 
         Raises
         ------
         ModelError
-            In one line with everything that is wrong.
+            In one line, with all problems.
         """
         from rmab.common.options import checked
 
@@ -191,12 +191,12 @@ class Registry(Generic[AnyEntry]):
 
 
 def imported(target: str) -> Any:
-    """Return what `module:attribute` of this library names."""
+    """Import `module:attribute` of this library."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence: ', did you mean ...?' with the nearest known name, or a full stop."""
+    """Return ', did you mean ...?' with the nearest known name, or a full stop."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else "."

@@ -1,8 +1,8 @@
-"""One way in and out for everything that is stored: an object <-> its fields <-> bytes, with a format version.
+"""Storage of objects: object <-> fields <-> bytes, with a format version.
 
 Fields are a flat dictionary of arrays, numbers, strings and lists of strings. The suffix of a file chooses how they are
-written: ``.npz`` is compact, ``.json`` can be read and written by hand or by other languages; both store floats exactly.
-Every file says its ``kind`` and the version of its ``format``. Older versions are upgraded, or refused in one line.
+written: ``.npz`` is compact, ``.json`` can be read and written by people and other languages; both store floats exactly.
+Every file has its ``kind`` and the version of its ``format``. Older versions are upgraded, or rejected in one line.
 
 A class that can be stored derives from `Stored`, declares its `Format`, and has a row in `KINDS`.
 """
@@ -28,8 +28,8 @@ from rmab.common.files import SUFFIXES, check_suffix, parsed_json, read_file, wr
 from rmab.errors import FileError, ModelError, raised_as
 
 Fields = dict[str, Any]
-EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # numbers that Python has, too
-# What zipfile, zlib and NumPy raise on an archive in which some byte is wrong.
+EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # number types without loss in Python
+# Exceptions of zipfile, zlib and NumPy for a damaged archive.
 BROKEN_ARCHIVE = (
     ValueError,
     EOFError,
@@ -44,7 +44,7 @@ BROKEN_ARCHIVE = (
 
 
 class Kind(NamedTuple):
-    """What a file of some kind holds, the class that reads it, and what to tell somebody who reads it as another kind."""
+    """A kind of file: its noun, the class that reads it, and the function to suggest in errors."""
 
     noun: str
     place: str
@@ -72,25 +72,24 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Format:
-    """The fields of a kind of file, and the version of their layout.
+    """Fields of a kind of file, and the version of their layout.
 
     Parameters
     ----------
     kind : str
-        What the file says that it holds: a key of `KINDS`.
+        Kind of the file: a key of `KINDS`.
     version : int
-        The version that is written. Files that do not say theirs are of version 1.
+        Version for writing. Files without a version have version 1.
     required, optional : set of str
         Names of the fields of this version.
     prefix : str, optional
-        Fields whose names begin with it are always allowed; '' allows all.
+        Fields whose names start with it are always allowed; '' allows all.
     upgrades : mapping of int to function, optional
-        By version, the function that turns its fields into those of the next version. A KeyError that it raises is reported
-        as a missing field.
+        By version, the function that converts its fields to the next version. A KeyError is reported as a missing field.
     remedy : str, optional
-        What to do with a file whose version has no upgrade.
+        Advice for a file whose version has no upgrade.
     suffixes : tuple of str, optional
-        The suffixes of files that can hold it.
+        Allowed suffixes of files.
 
     Examples
     --------
@@ -113,7 +112,7 @@ class Format:
 
 
 class Stored:
-    """Base of classes that can be stored. A subclass sets `FORMAT` and writes `to_fields` and `from_fields`.
+    """Base of classes that can be stored. A subclass sets `FORMAT` and implements `to_fields` and `from_fields`.
 
     Examples
     --------
@@ -135,14 +134,14 @@ class Stored:
     FORMAT: ClassVar[Format]
 
     def to_fields(self) -> Fields:
-        """Override: return the object as arrays, numbers, strings and lists of strings by name; None is left out."""
+        """Return the object as arrays, numbers, strings and lists of strings by name; None is omitted. Override this."""
         raise NotImplementedError
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Override: build the object from its fields, and check them as strictly as the constructor checks its arguments.
+        """Build the object from its fields, and validate them like the constructor's arguments. Override this.
 
-        Arrays may come as nested lists, from JSON. Raise ModelError, or PolicyError, if the fields do not fit.
+        Arrays may be nested lists, from JSON. Raise ModelError, or PolicyError, if the fields do not fit.
         """
         raise NotImplementedError
 
@@ -155,25 +154,25 @@ class Stored:
     def from_bytes(cls, content: bytes) -> Self:
         """Build the object from what `to_bytes` returned, with either suffix; errors are those of `load`."""
         if not isinstance(content, bytes):
-            raise FileError(f"{cls.__name__}: bytes are needed, as to_bytes returns them, got {type(content).__name__}")
+            raise FileError(f"{cls.__name__}: expected bytes of to_bytes, got {type(content).__name__}")
         suffix = ".npz" if content.startswith(b"PK") else ".json"
         check_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
         return cls._build(parse(content, cls.__name__, suffix), cls.__name__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the object to one file, `.npz` or `.json`, atomically; FileError if it cannot be written."""
+        """Write the object to one file, `.npz` or `.json`, atomically; raise FileError if it cannot be written."""
         write_atomically(path, self.to_bytes(check_suffix(path, self.FORMAT.suffixes)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote, or a JSON file with the same fields written by hand.
+        """Read a file of `save`, or a handwritten JSON file with the same fields.
 
         Raises
         ------
         FileError
-            If the file cannot be read, holds something else, or was written by a newer rmab.
+            If the file cannot be read, has other content, or was written by a newer rmab.
         ModelError, PolicyError
-            If its fields do not form such an object. The message begins with the path.
+            If its fields are not valid. The message starts with the path.
         """
         return cls._build(_parse_file(path, cls.FORMAT.suffixes), str(path))
 
@@ -185,7 +184,7 @@ class Stored:
 
 
 def load_any(path: str | os.PathLike[str]) -> Stored:
-    """Read a file of whatever kind it says that it is: a problem, a task, a policy, ...
+    """Read a file of any kind: a problem, a task, a policy, ...
 
     Raises
     ------
@@ -196,7 +195,7 @@ def load_any(path: str | os.PathLike[str]) -> Stored:
 
 
 def build_any(fields: Fields, name: str) -> Stored:
-    """Build what fields say that they are, `kind` and `format` with them; errors begin with `name`."""
+    """Build an object of any kind from its fields, including `kind` and `format`; errors start with `name`."""
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         wrong = f"{name}: {_kind_in_words(kind)}; known kinds: {', '.join(KINDS)}"
@@ -207,7 +206,7 @@ def build_any(fields: Fields, name: str) -> Stored:
 
 
 def kind_of(path: str | os.PathLike[str]) -> object:
-    """Return the kind of file that it claims to be, for instance 'rmab task', or None if it does not say."""
+    """Return the kind of a file, for example 'rmab task', or None if it has none."""
     return _parse_file(path).get("kind")
 
 
@@ -217,7 +216,7 @@ def _parse_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIX
 
 
 def encode(form: Format, fields: Mapping[str, Any], suffix: str) -> bytes:
-    """Return fields (None is left out) as the content of a file of this format."""
+    """Return fields (None is omitted) as the content of a file of this format."""
     present = {name: value for name, value in fields.items() if value is not None}
     whole = {"kind": form.kind, "format": form.version, **present}
     if suffix == ".json":
@@ -229,19 +228,19 @@ def encode(form: Format, fields: Mapping[str, Any], suffix: str) -> bytes:
 
 
 def _as_plain(value: Any) -> Any:
-    return value.tolist()  # of arrays and of NumPy's numbers
+    return value.tolist()  # for arrays and NumPy numbers
 
 
 def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
-    """Return the fields of a file of this format, upgraded to its version; FileError, which begins with `name`, otherwise.
+    """Return the fields of a file of this format, upgraded to its version; raise FileError, which starts with `name`.
 
-    Text comes as str or list of str. Arrays come as arrays from `.npz`, as nested lists from `.json`.
+    Text is str or list of str. Arrays are arrays from `.npz`, and nested lists from `.json`.
     """
     return check_fields(form, parse(content, name, suffix), name)
 
 
 def check_fields(form: Format, fields: Fields, name: str) -> Fields:
-    """Return the fields without `kind` and `format`, upgraded to this format's version; FileError if they do not fit."""
+    """Return the fields without `kind` and `format`, upgraded to this version; raise FileError if they are not valid."""
     with raised_as(FileError, f"{name}: ", path=name):
         return _upgrade(form, fields)
 
@@ -256,11 +255,11 @@ def _upgrade(form: Format, fields: Fields) -> Fields:
         raise FileError(f"format must be a whole number, 1 or more, got {version!r:.40}")
     if version > form.version:
         both = f"(format {version!r:.40}, this one reads up to {form.version})"
-        raise FileError(f"written by a newer rmab {both}: update rmab", code="file-version")
+        raise FileError(f"written by a newer rmab {both}; update rmab", code="file-version")
     for old in range(version, form.version):
         if old not in form.upgrades:
             both = f"(format {version}, this one reads format {form.version})"
-            raise FileError(f"written by an older rmab {both}: {form.remedy}", code="file-version")
+            raise FileError(f"written by an older rmab {both}; {form.remedy}", code="file-version")
         try:
             rest = form.upgrades[old](rest)
         except KeyError as error:
@@ -275,10 +274,10 @@ def _upgrade(form: Format, fields: Fields) -> Fields:
 
 
 def _wrong_kind(wanted: str, found: object) -> str:
-    """Return what a file holds instead of what was asked for, and what to do."""
+    """Return the message for a file of another kind, with the right reader."""
     noun = KINDS[wanted].noun if wanted in KINDS else repr(wanted)
     if isinstance(found, str) and found in KINDS:
-        return f"the file holds {KINDS[found].noun}, not {noun}; read it with {KINDS[found].reader}"
+        return f"the file contains {KINDS[found].noun}, not {noun}; read it with {KINDS[found].reader}"
     return f"{_kind_in_words(found)}; the kind of {noun} is {wanted!r}"
 
 
@@ -287,12 +286,12 @@ def _kind_in_words(found: object) -> str:
 
 
 def parse(content: bytes, name: str, suffix: str) -> Fields:
-    """Return all fields of a file, `kind` and `format` with them, whatever they are; FileError if it is no file of ours."""
+    """Return all fields of a file, including `kind` and `format`; raise FileError if it is not a file of the library."""
     with raised_as(FileError, f"{name}: ", path=name):
         try:
             return _parse_json(content) if suffix == ".json" else _parse_npz(content)
         except MemoryError as error:
-            raise FileError(f"holds more than there is memory for ({error})") from error
+            raise FileError(f"too large for the available memory ({error})") from error
 
 
 def _parse_json(content: bytes) -> Fields:
@@ -308,7 +307,7 @@ def _parse_json(content: bytes) -> Fields:
 def _parse_npz(content: bytes) -> Fields:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            check_memory("what it holds", float(sum(one.file_size for one in packed.infolist())))
+            check_memory("its content", float(sum(one.file_size for one in packed.infolist())))
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             if twice := [key for key, times in Counter(archive.files).most_common(1) if times > 1]:
                 raise ValueError(f"the key {twice[0]!r:.60} is given twice")
@@ -320,7 +319,7 @@ def _parse_npz(content: bytes) -> Fields:
 
 
 def _as_value(array: Any, key: str) -> Any:
-    """Return an array of numbers as it is, a single number as Python's where that loses nothing, and text as str."""
+    """Return an array of numbers unchanged, a single number as a Python number if that is exact, and text as str."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufU":
         raise ValueError(f"{key!r:.40} is not an array of numbers or text")
     if array.dtype.kind == "U":

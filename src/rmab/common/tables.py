@@ -14,13 +14,13 @@ from rmab.common.files import check_suffix, write_atomically
 from rmab.errors import FileError, ModelError
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
-FORMULA = "\\A'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # for Python and Arrow; the last four are wide
+FORMULA = "\\A'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # for Python and Arrow; the last four are full-width characters
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written: what stands between columns, in which encoding, and with which decimal sign.
+    """Dialect of a CSV file: delimiter, encoding and decimal sign.
 
     Examples
     --------
@@ -34,21 +34,23 @@ class Dialect:
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or self.decimal not in (".", ","):
-            raise ModelError(f"no CSV file has {self.delimiter!r:.20} between columns and {self.decimal!r:.20} in numbers")
+            raise ModelError(
+                f"delimiter must be one character, decimal . or a comma, got {self.delimiter!r:.20}, {self.decimal!r:.20}"
+            )
         try:
             codecs.lookup(self.encoding)
         except LookupError as error:
-            raise ModelError(f"encoding: there is none called {self.encoding!r:.40}") from error
+            raise ModelError(f"encoding: unknown encoding {self.encoding!r:.40}; for example utf-8 or cp1252") from error
 
 
 PLAIN_DIALECT = Dialect()
 
 
 def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True, dialect: Dialect = PLAIN_DIALECT) -> None:
-    """Write an Arrow table to a .csv, .parquet or .xlsx file; FileError if it cannot be written.
+    """Write an Arrow table to a .csv, .parquet or .xlsx file; raise FileError if it cannot be written.
 
-    Not raw: in a .csv file for people, text that begins as a formula does gets an apostrophe before it (OWASP, "CSV
-    injection"), so that no spreadsheet computes what somebody wrote into a name.
+    If not raw, text in a .csv file that starts like a formula gets an apostrophe before it (OWASP, "CSV injection"), so
+    that a spreadsheet does not execute it.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def table_bytes(table: Any, suffix: str, *, raw: bool = True, dialect: Dialect =
     if suffix == ".xlsx":
         _write_workbook(table, stream)
     else:
-        from pyarrow import parquet  # noqa: PLC0415  (of an extra: whoever has a table has it)
+        from pyarrow import parquet  # noqa: PLC0415  (an extra, which every table needs)
 
         parquet.write_table(table, stream)
     return stream.getvalue()
@@ -102,16 +104,16 @@ def _write_workbook(table: Any, stream: io.BytesIO) -> None:
 
     rows = [table.column_names, *(list(one.values()) for one in table.to_pylist())]
     if bad := next((one for row in rows for one in row if isinstance(one, str) and NO_XML.search(one)), None):
-        raise FileError(f"an .xlsx file cannot hold the control characters of {bad!a:.60}")
+        raise FileError(f"an .xlsx file cannot contain the control characters of {bad!a:.60}")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rmab")
 
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return None if value != value else value  # noqa: PLR0124  (NaN is an empty cell)
-        made = WriteOnlyCell(sheet, value)
-        made.data_type = "s"  # text, also where it begins as a formula does
-        return made
+        text = WriteOnlyCell(sheet, value)
+        text.data_type = "s"  # text, even if it starts like a formula
+        return text
 
     for row in rows:
         sheet.append([cell(one) for one in row])
@@ -119,7 +121,7 @@ def _write_workbook(table: Any, stream: io.BytesIO) -> None:
 
 
 def plain_text(text: str) -> str:
-    """Return text as it was before `write_table` put an apostrophe before it.
+    """Remove the apostrophe that `write_table` puts before text like a formula.
 
     Examples
     --------

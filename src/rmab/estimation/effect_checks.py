@@ -68,10 +68,12 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
     name = f"effect after recent {word}s"
     found = []
     for before, when in ((records.recent, f"in the last {RECENT} {unit}s"), (records.earlier, "before")):
-        one, other = (records.average((before > 0).astype(np.int64), k) for k in (0, 1))
-        gap, p = compare(other, one)
-        if min(one.actions, other.actions) >= FEW_ACTIONS and np.isfinite(gap):
-            text = f"{_points(one.value, fit)} without {fit.words.an_action} {when}, {_points(other.value, fit)} with one"
+        part = (before > 0).astype(np.int64)
+        gap, p = records.change(part, part)
+        least = min(int(records.action[part == k].sum()) for k in (0, 1))
+        if least >= FEW_ACTIONS and np.isfinite(gap):
+            side = "more" if gap >= 0 else "less"
+            text = f"{_points(abs(gap), fit)} {side} after {fit.words.an_action} {when}, within group and state"
             found.append((2 * p, gap, f"{text} (p = {min(2 * p, 1.0):.2g})"))
     if not found:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
@@ -118,7 +120,7 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
 def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     """Ask whether the effect rises or falls over the log."""
     name, word = "effect over time", fit.words.action
-    change, p = records.trend(whole)
+    change, p = records.trend
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
         return Check(name, np.nan, UNKNOWN, f"too few {word}s beside like records without one", _LATER)
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]

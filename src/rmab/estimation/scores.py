@@ -145,25 +145,32 @@ class Records:
         )  # fmt: skip
         return alone.average()
 
-    def trend(self, whole: Average) -> tuple[float, float]:
-        """Return by how much the effect rises over the log, and the p of no change.
+    def change(self, by: FloatArray | IntArray, part: IntArray | None = None) -> tuple[float, float]:
+        """Return by how much the effect rises with something, (M,), within group and state, and the p of no change.
 
-        Least squares of what is left of outcomes on that of actions, and on actions times the period.
+        Every group and state has an effect of its own: that more actions go where they work is no change. Strata never hold
+        both parts (M,) of the records, where they are given.
         """
-        every = np.ones(self.arm.size, dtype=bool)
-        act, out = (self.rest(one, every) for one in (self.action, self.outcome))
-        if not np.isfinite(whole.value):
+        act, out = np.empty(self.arm.size), np.empty(self.arm.size)
+        for k in (0,) if part is None else (0, 1):
+            inside = np.ones(self.arm.size, dtype=bool) if part is None else part == k
+            act[inside], out[inside] = (self.rest(one, inside) for one in (self.action, self.outcome))
+        cell = np.unique(np.column_stack([self.group, self.state]), axis=0, return_inverse=True)[1].reshape(-1)
+        size = np.maximum(np.bincount(cell, weights=act**2), 1e-9)
+        own, mean = (np.bincount(cell, weights=one) / size for one in (act * out, act**2 * by))
+        rise, left = act * (by - mean[cell]), out - act * own[cell]
+        total, spare = float((rise**2).sum()), float(size.sum()) - int((size > LEAST / 10).sum()) - 1
+        if total <= LEAST / 100 or spare < LEAST:
             return np.nan, 1.0
-        time = (self.period - np.average(self.period, weights=act**2)) / max(int(np.ptp(self.period)), 1)
-        late = act * time
-        late = late - act * float((late * act).sum()) / float((act**2).sum())
-        size = float((late**2).sum())
-        if size <= LEAST / 100:
-            return np.nan, 1.0
-        value = float((late * out).sum()) / size
-        parts = np.bincount(self.arm, weights=late * (out - whole.value * act - value * late), minlength=self.arms) / size
-        error = float(np.sqrt((parts**2).sum()))
+        value = float((rise * left).sum()) / total
+        parts = np.bincount(self.arm, weights=rise * (left - value * rise), minlength=self.arms) / total
+        error = float(np.sqrt((parts**2).sum() * size.sum() / spare))
         return value, float(2 * norm.sf(abs(value) / error)) if error > 0 else 1.0
+
+    @property
+    def trend(self) -> tuple[float, float]:
+        """By how much the effect rises over the log, and the p of no change."""
+        return self.change((self.period - self.period.min(initial=0)) / max(int(np.ptp(self.period)), 1))
 
     def average(self, part: IntArray | None = None, of: int = 0) -> Average:
         """Return the average effect, of the records in one of two parts (M,), or of all; strata never hold both parts."""

@@ -1,7 +1,7 @@
 """Gymnasium environments of all tasks: `import rmab.gym` registers them (extra `rmab[gym]`).
 
-`rmab/NAME-v0` for every task, for instance `rmab/cpap-v0`; `rmab/task-v0` for a file or a custom task. Each
-is there for `gymnasium.make` and, in compiled code over many rounds, for `gymnasium.make_vec`.
+Environments are `rmab/NAME-v0` for each task, for example `rmab/cpap-v0`, and `rmab/task-v0` for a file or a custom task.
+Use `gymnasium.make` for one round, and `gymnasium.make_vec` for many rounds in compiled code.
 """
 
 from rmab.common import require

@@ -21,74 +21,74 @@ Observation = dict[str, Any]
 Action = NDArray[np.int8]
 
 
-def made_task(task: Task | str, adversary: str | None, options: dict[str, Any]) -> Task:
-    """Return the task of an environment: one that is given, or one by name with its adversary and options."""
+def build_task(task: Task | str, adversary: str | None, options: dict[str, Any]) -> Task:
+    """Return the given task, or build it from its name, adversary and options."""
     if not isinstance(task, Task):
         return make_task(task if adversary is None else f"{task}@{adversary}", **options)
     if adversary is not None or options:
         extra = ", ".join(([] if adversary is None else ["adversary"]) + sorted(options))
-        raise ModelError(f"task {task.name} is made already: leave out {extra}")
+        raise ModelError(f"task {task.name} is already built; leave out {extra}")
     return task
 
 
 def spaces_of(task: Task) -> tuple[spaces.Dict, spaces.MultiBinary]:
-    """Return the space of observations, and that of actions."""
+    """Return the observation space and the action space."""
     arms = task.problem.arms
     seen = {"states": spaces.MultiDiscrete(arms.real_states), "step": spaces.Discrete(task.problem.horizon + 1)}
     return spaces.Dict(seen), spaces.MultiBinary(arms.count)
 
 
-class _Played:
-    """What all environments have."""
+class _TaskEnv:
+    """Base of all environments."""
 
     _rounds: TaskRounds
 
     @property
     def task(self) -> Task:
-        """The task: all of it, also what no agent may know."""
+        """The whole task, including what no agent may know."""
         return self._rounds.task
 
     @property
     def view(self) -> View:
-        """What an agent may know of the task beforehand."""
+        """What an agent may know of the task in advance."""
         return self._rounds.view
 
 
-class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
-    """A task, an episode at a time: decide at every step which arms to activate.
+class RmabEnv(_TaskEnv, gymnasium.Env[Observation, Action]):
+    """A task as an environment: choose at each step which arms to activate.
 
-    **Observation**: `states` (N,), the state of every arm, and `step`, the number of steps played; H at the end. **Action**:
-    (N,) zeros and ones, who is to be active. **Reward**: what all arms pay at the step, discounted where the problem says
-    so; the rewards of an episode add up to what `rmab.run` counts. An episode ends (`terminated`) after the problem's H
-    steps, and is never truncated.
+    **Observation**: `states` (N,), the state of each arm, and `step`, the number of finished steps; H at the end.
+    **Action**: (N,) zeros and ones; 1 activates the arm. **Reward**: the sum over all arms at the step, discounted if the
+    problem has a discount; the rewards of an episode add up to that of `rmab.run`. An episode ends (`terminated`) after the
+    problem's H steps, and is never truncated.
 
-    **Time of the adversary**: rewards change from episode to episode. `reset(seed=...)` begins with episode 0, every
-    further `reset()` with the next one, and after the last of T a new game begins. An episode of which no step was played
-    is not over: `reset()` begins it again. `reset(options={"episode_number": t})` names the episode. The seed is that of
-    `rmab.run`: the same decisions earn the same.
+    **Episodes**: rewards change between episodes. `reset(seed=...)` starts with episode 0, each further `reset()` with the
+    next one, and after the last of T episodes a new game starts. If no step was taken, `reset()` starts the same episode
+    again. `reset(options={"episode_number": t})` chooses the episode. The seed is that of `rmab.run`: equal decisions earn
+    equal rewards.
 
-    **Information**, at a reset: `episode_number` and `game`, the adversary's time; `budget`, of the step to come. At a
-    step: the new `budget` (0 at the end); `active` (N,), who was active; `dropped`, how many requests were dropped; `paid`
-    (N,), what each arm paid, NaN where the task's feedback hides it. Nothing is revealed of pairs that were not visited, but
-    one number at the end of an episode: `bound`, what no policy can beat on average with the rewards that it had.
-    That is for keeping score: an agent that learns from it is privileged.
+    **Information** at a reset: `episode_number` and `game`, the number of the game; `budget` of the next step. At a step:
+    the new `budget` (0 at the end); `active` (N,), the arms that were active; `dropped`, the number of dropped requests;
+    `paid` (N,), the reward of each arm, NaN if the task's feedback hides it. Rewards of unvisited pairs are not revealed,
+    except for one number at the end of an episode: `bound`, which no policy exceeds on average with the rewards of the
+    episode. It is meant for evaluation: an agent that learns from it is privileged.
 
     Parameters
     ----------
     task : Task or str
-        A task, or a name or file as `rmab.make_task` takes it.
+        A task, or a name or file as for `rmab.make_task`.
     adversary : str, optional
         The same as `task@adversary`.
     over_budget : {'draw', 'error'}, default 'draw'
-        What happens to a request for more arms than the budget. 'draw': a random set of them is active, all sets being
-        equally likely, and `dropped` says how many are not. 'error': BudgetExceeded, and the step is not played.
+        What happens to a request for more arms than the budget. 'draw': a random subset is active, all subsets equally
+        likely, and `dropped` counts the others. 'error': raise BudgetExceeded before the step.
     bound : bool, optional
-        Whether to report the bound. It takes a solution of the fluid program for every episode number, and for every episode
-        against an adversary that answers; so by default it is reported unless the adversary does.
+        Whether to report the bound. It needs a solution of the fluid program for each episode number, or for each episode
+        if the adversary is adaptive; by default it is reported unless the adversary is adaptive.
     render_mode : {'ansi'}, optional
         `render()` returns a line of text.
     **options
-        As `rmab.make_task` takes them: `seed` (of the model), `feedback`, `copies`, and what the task has.
+        As for `rmab.make_task`: `seed` (of the model), `feedback`, `copies`, and options of the task.
 
     Raises
     ------
@@ -119,23 +119,23 @@ class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        made = made_task(task, adversary, options)
-        self._rounds, self._earned = TaskRounds(made, 1, over_budget, bound), 0.0
-        self.observation_space, self.action_space = spaces_of(made)
+        built = build_task(task, adversary, options)
+        self._rounds, self._earned = TaskRounds(built, 1, over_budget, bound), 0.0
+        self.observation_space, self.action_space = spaces_of(built)
         if render_mode is not None and not (isinstance(render_mode, str) and render_mode == "ansi"):
             raise ModelError(f"render_mode must be 'ansi' or None, got {render_mode!r:.40}")
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode: with a seed the first one, otherwise the next; see the class.
+        """Start an episode: the first one if a seed is given, otherwise the next; see the class.
 
         Parameters
         ----------
         seed : int, optional
-            0 or more. Without one, the first reset draws it, and `np_random_seed` has it.
+            0 or more. Without one, the first reset draws it and stores it in `np_random_seed`.
         options : dict, optional
-            `episode_number`: the number of the episode. `policy`: what will be played, which an adversary that foresees it
-            must see.
+            `episode_number`: the number of the episode. `policy`: the policy of the episode, required by an adversary that
+            foresees it.
         """
         super().reset(seed=None if seed is None else as_seed(seed, any_size=True))
         fresh = seed is not None or self._rounds.game is None
@@ -146,31 +146,31 @@ class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Activate arms and let all arms move; PolicyError if the action is not N zeros and ones."""
         self._check_playing()
-        earned, info = self._rounds.play(cast(ArrayLike, [action]))  # not as an array: its mask would be lost
+        earned, info = self._rounds.play(cast(ArrayLike, [action]))  # an array would lose the mask of a masked action
         reward = float(earned[0])
         self._earned += reward
         single = {name: value[0] if np.ndim(value) else value for name, value in info.items()}
         return self._observe(), reward, self._rounds.over, False, single
 
     def top(self, scores: ArrayLike) -> BoolArray:
-        """(N,) the arms of the highest scores (N,), as many as the budget of the step; ties are broken at random."""
+        """(N,) arms with the highest scores (N,), as many as the budget of the step; ties are broken at random."""
         self._check_playing()
         return np.asarray(self._rounds.top(cast(ArrayLike, [scores]))[0])
 
     def feedback(self) -> Feedback:
-        """Return what a learner sees of the episode, once it is over."""
+        """Return the feedback of the finished episode."""
         return self._rounds.feedback()
 
     def policy_stream(self) -> NDArray[np.uint64]:
-        """(4,) the random stream that `rmab.run` gives the policy of this episode."""
+        """(4,) random stream that `rmab.run` gives the policy of this episode."""
         return np.array(self._rounds.streams[0, 1])
 
     def bound(self) -> float:
-        """Return what no policy can beat on average in the episode at hand: for keeping score, not for agents."""
+        """Return the bound that no policy exceeds on average in this episode, for evaluation only."""
         return self._rounds.bound()
 
     def render(self) -> str | None:
-        """Return a line of text on where things stand; None unless made with `render_mode='ansi'`."""
+        """Return a line of text with the current states; None unless built with `render_mode='ansi'`."""
         if self.render_mode is None:
             return None
         rounds, problem = self._rounds, self.task.problem
@@ -189,4 +189,4 @@ class RmabEnv(_Played, gymnasium.Env[Observation, Action]):
 
     def _check_playing(self) -> None:
         if self._rounds.game is None or self._rounds.over:
-            raise gymnasium.error.ResetNeeded("the episode is over, or none has begun: call reset() first")
+            raise gymnasium.error.ResetNeeded("the episode is over, or none has started: call reset() first")

@@ -1,4 +1,4 @@
-"""Learners of this library in an environment: they see what any agent sees, and earn what `rmab.run` says."""
+"""Learners of this library in an environment, with the same results as `rmab.run`."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from rmab.runs.running import inform, learn_episodes
 def play(
     env: gymnasium.Env[Observation, Any], learner: Learner | str, seed: int = 0, *, episodes: int | None = None
 ) -> FloatArray:
-    """Let a learner play an environment from the first episode on.
+    """Run a learner in an environment, from the first episode on.
 
-    The learner gets the view of the task, the observations, and the feedback of finished episodes: what any agent gets.
-    With the same seed it earns what `rmab.run(task, learner, seed)` says, to the last bit.
+    The learner gets what any agent gets: the view of the task, the observations, and the feedback of finished episodes.
+    With the same seed it earns exactly the rewards of `rmab.run(task, learner, seed)`.
 
     Parameters
     ----------
     env : RmabEnv
-        The environment, which may be wrapped, but takes zeros and ones.
+        The environment; it may be wrapped, but must take zeros and ones.
     learner : Learner or str
-        A learner, or a name as `rmab.make_learner` takes it.
+        A learner, or a name as for `rmab.make_learner`.
     seed : int, default 0
-        Of the environment and of the learner.
+        Random seed of the environment and of the learner.
     episodes : int, optional
-        How many, all of the task by default.
+        Number of episodes; all of the task by default.
 
     Returns
     -------
     ndarray, shape (T,)
-        What was earned in each episode.
+        Reward of each episode.
 
     Raises
     ------
     ModelError
-        If it is no environment of this library, or the learner needs other feedback than its task gives.
+        If the environment is not of this library, or the learner needs other feedback than its task gives.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def play(
     number, most = as_seed(seed), base.task.episodes
     wanted = most if episodes is None else as_integer(episodes, "episodes")
     if not 1 <= wanted <= most:
-        raise ModelError(f"episodes must be in 1..{most} (those of the task), got {wanted}", field="episodes")
+        raise ModelError(f"episodes must be in 1..{most} (the episodes of the task), got {wanted}", field="episodes")
     earned = np.zeros(wanted)
 
     def play_episode(t: int, plan: EpisodePlan) -> Feedback:

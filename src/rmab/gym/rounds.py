@@ -1,4 +1,4 @@
-"""Rounds of a task, played step by step by somebody outside: the base of all environments. It needs no Gymnasium."""
+"""Rounds of a task, step by step: the base of all environments. It does not need Gymnasium."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rmab.solvers.fluid.fluid import solve_fluid
 from rmab.tasks.definition import Task
 
 OverBudget = Literal["draw", "error"]
-OPTIONS = ("episode_number", "policy")  # of a reset
+OPTIONS = ("episode_number", "policy")  # options of a reset
 LARGE = float(np.finfo(np.float64).max)  # infinite scores rank above and below all others
 
 
 class TaskRounds(Rounds):
-    """R rounds of a task, side by side and in step: each has its own seed, states, and answers of the adversary.
+    """R parallel rounds of a task, each with its own seed, states and adversary.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ class TaskRounds(Rounds):
     rounds : int
         R, at least 1.
     over_budget : {'draw', 'error'}
-        What happens to a request for more arms than the budget, or for fewer than an exact one: a random draw decides who is
-        active, or an error is raised.
+        What happens to a request for more arms than the budget, or for fewer than an exact one: a random draw decides which
+        arms are active, or an error is raised.
     bound : bool, optional
-        Whether the end of an episode has its bound; by default where one solution per episode number is enough.
+        Whether to report the bound at the end of an episode; by default if one solution per episode number is enough.
 
     Attributes
     ----------
     episode, game_number : int
-        The episode t of the adversary, and how often the task was played to its end before.
+        The episode t of the adversary, and the number of finished games before.
     view : View
         What a learner may know of the task.
     """
@@ -54,7 +54,7 @@ class TaskRounds(Rounds):
             raise ModelError(f"rounds must be at least 1, got {rounds}", field="rounds")
         problem, arms = task.problem, task.problem.arms
         if task.change is not None:
-            raise ModelError(f"task {task.name}: it cannot be an environment: its kernels change between episodes")
+            raise ModelError(f"task {task.name}: cannot be an environment, as its kernels change between episodes")
         each = 5.0 * arms.count * (problem.horizon + 1) + 8.0 * arms.count * arms.states * 2 * problem.phases
         check_memory(f"{rounds} rounds of {arms.count} arms and {problem.horizon} steps", rounds * each)
         super().__init__(problem, int(rounds))
@@ -65,18 +65,18 @@ class TaskRounds(Rounds):
         self._bounds: dict[int, float] = {}
 
     def reset(self, seeds: Sequence[int] | None = None, options: dict[str, Any] | None = None) -> dict[str, float]:
-        """Begin an episode: the first of a new game with these seeds, or else the next one; return the information of it.
+        """Start an episode: the first of a new game with these seeds, or else the next one; return its information.
 
-        An episode of which no step was played is not over: it begins again. After the last episode of the task a new game
-        begins, with other random streams.
+        If no step was taken, the same episode starts again. After the last episode of the task a new game starts, with
+        other random streams.
 
         Parameters
         ----------
         seeds : sequence of int, optional
-            One for each round: the seed that `rmab.run` would take.
+            One per round, as for `rmab.run`.
         options : dict, optional
-            `episode_number`: the number t of the episode, where it is not the next one. `policy`: what will be played, for
-            an adversary that foresees it.
+            `episode_number`: the number t of the episode, if it is not the next one. `policy`: the policy of the episode,
+            for an adversary that foresees it.
         """
         asked = _checked_options(options)
         if seeds is not None and min(seeds) < 0:
@@ -84,8 +84,8 @@ class TaskRounds(Rounds):
         episode, number = self._next(seeds is not None, asked.get("episode_number"))
         policy = asked.get("policy")
         if self.task.adversary.foresees and not isinstance(policy, Policy):
-            how = "reset(options={'policy': policy}), with a method act(h, states, rng), shows it"
-            raise ModelError(f"task {self.task.name}: its adversary sees the plan of the episode to come: {how}")
+            how = "reset(options={'policy': policy}), with a method act(h, states, rng)"
+            raise ModelError(f"task {self.task.name}: its adversary foresees the plan of the episode; call {how}")
         if seeds is not None or number != self.game_number:  # a new game has no visits
             self.game = Game(self.task, self._game.seeds if seeds is None else seeds, self.view)
         elif self.task.adversary.adaptive:
@@ -97,14 +97,14 @@ class TaskRounds(Rounds):
         return {"episode_number": episode, "game": number, "budget": self.budget}
 
     def play(self, requests: ArrayLike) -> tuple[FloatArray, dict[str, Any]]:
-        """Play a step: activate the requested arms, (R, N), within the budget.
+        """Advance by one step: activate the requested arms, (R, N), within the budget.
 
         Returns
         -------
         tuple of ndarray (R,) and dict
-            What was earned, discounted as the problem says; and `budget`, of the coming step, `active` (R, N), `dropped`
-            (R,) and `paid` (R, N): who was active, how many requests were dropped, and what each arm paid, NaN where the
-            task's feedback hides it. At the end of an episode also `bound`, where it is asked for.
+            Rewards, discounted if the problem has a discount; and `budget` of the next step, `active` (R, N), `dropped` (R,)
+            and `paid` (R, N): active arms, numbers of dropped requests, and rewards of arms, NaN if the task's feedback
+            hides them. At the end of an episode also `bound`, if requested.
         """
         active = self.requested(requests, strict=self.over_budget == "error")
         earned, paid, dropped = self.advance(active)
@@ -116,12 +116,14 @@ class TaskRounds(Rounds):
         return earned, info
 
     def top(self, scores: ArrayLike) -> BoolArray:
-        """(R, N) the arms of the highest scores (R, N), as many as the budget; ties are broken at random."""
+        """(R, N) arms with the highest scores (R, N), as many as the budget; ties are broken at random."""
         with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
             given = as_floats(scores, "scores")
         self.check_shape(given, "scores")
         for r, n in np.argwhere(np.isnan(given))[:1]:
-            raise PolicyError(f"step {self.step}: {self.name_of(r, n)} has no score, but nan", step=self.step, arm=n)
+            raise PolicyError(
+                f"step {self.step}: {self.name_of(r, n)} has the score nan; every arm needs a number", step=self.step, arm=n
+            )
         active = np.empty(given.shape, dtype=bool)
         if self.over:
             active[:] = False
@@ -131,14 +133,14 @@ class TaskRounds(Rounds):
         return active
 
     def feedback(self, r: int = 0) -> Feedback:
-        """Return what a learner sees of the episode of a round, once it is over."""
+        """Return the feedback of the finished episode of a round."""
         if not self.over:
-            steps = f"{self.step} of {self.problem.horizon} steps are played"
-            raise ModelError(f"feedback is there when the episode is over: {steps}", step=self.step)
+            steps = f"{self.step} of {self.problem.horizon} steps are done"
+            raise ModelError(f"there is no feedback before the end of the episode: {steps}", step=self.step)
         return self._game.feedback(self.trajectory(r), r)
 
     def bound(self, r: int = 0) -> float:
-        """Return the fluid bound of this episode of a round; no policy beats it on average. Cached for scripted rewards."""
+        """Return the fluid bound of this episode of a round, which no policy exceeds on average. Cached unless adaptive."""
         if self.task.adversary.adaptive or self.episode not in self._bounds:
             self._bounds[self.episode] = solve_fluid(self.problem, self._game.reward(r)).bound
         return self._bounds[self.episode]
@@ -146,11 +148,11 @@ class TaskRounds(Rounds):
     @property
     def _game(self) -> Game:
         if self.game is None:
-            raise ModelError("there is no episode yet: reset with seeds begins one")
+            raise ModelError("no episode has started: call reset with seeds first")
         return self.game
 
     def _next(self, fresh: bool, asked: int | None) -> tuple[int, int]:
-        """Return the episode and the game that begin."""
+        """Return the next episode and game."""
         game = 0 if fresh else self.game_number
         t = 0 if fresh or self.game is None else self.episode + (self.step > 0)
         if asked is not None:
@@ -163,12 +165,12 @@ class TaskRounds(Rounds):
 
 def _checked_options(options: dict[str, Any] | None) -> dict[str, Any]:
     if options is not None and not isinstance(options, Mapping):
-        wrong = f"options must be a dict, for instance {{'episode_number': 0}}, got {options!r:.40}"
+        wrong = f"options must be a dict, for example {{'episode_number': 0}}, got {options!r:.40}"
         raise ModelError(wrong, code="wrong-type", field="options")
     asked = dict(options or {})
     for key in asked:
         if key not in OPTIONS:
-            wrong = f"options: unknown {key!r}; there are {', '.join(OPTIONS)}"
+            wrong = f"options: unknown {key!r}; available: {', '.join(OPTIONS)}"
             raise ModelError(wrong, code="unknown-option", option=str(key))
     if "episode_number" in asked:
         asked["episode_number"] = as_integer(asked["episode_number"], "options: episode_number")

@@ -1,4 +1,4 @@
-"""Actions as scores: the arms of the highest scores are active, as many as the budget."""
+"""Actions as scores: the arms with the highest scores are active, as many as the budget."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Scores = NDArray[np.floating[Any]]
 
 
 class ScoreAction(gymnasium.ActionWrapper[Observation, Scores, Action], gymnasium.utils.RecordConstructorArgs):
-    """Take a score for every arm, (N,), and activate the highest: always as many as the budget, ties at random.
+    """Wrapper whose action is a score per arm, (N,): it activates the highest, as many as the budget, ties at random.
 
-    The space is a box from -1 to 1, as agents like it; but only the order of the scores counts, so any numbers will do.
+    The action space is a box from -1 to 1, but only the order of the scores matters, so any numbers are allowed.
 
     Parameters
     ----------
     env : RmabEnv
-        The environment, which may be wrapped.
+        The environment; it may be wrapped.
 
     Examples
     --------
@@ -40,16 +40,16 @@ class ScoreAction(gymnasium.ActionWrapper[Observation, Scores, Action], gymnasiu
     """
 
     def __init__(self, env: gymnasium.Env[Observation, Action]) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)  # so that its spec can make it again
+        gymnasium.utils.RecordConstructorArgs.__init__(self)  # so that its spec can rebuild it
         gymnasium.ActionWrapper.__init__(self, env)
         base = env.unwrapped
         if not isinstance(base, RmabEnv):
-            raise ModelError(f"scores are for environments of rmab, got {type(base).__name__}")
+            raise ModelError(f"expected an environment of rmab, got {type(base).__name__}")
         self._base = base
         self.action_space = Box(-1.0, 1.0, (base.view.arms,), np.float32)
 
     def action(self, action: Scores) -> Action:
-        """Return who is active under these scores."""
+        """Return the active arms under these scores."""
         return self._base.top(action).astype(np.int8)
 
 
@@ -59,7 +59,7 @@ class VectorScoreAction(VectorActionWrapper):
     Parameters
     ----------
     env : RmabVectorEnv
-        The environments, which may be wrapped.
+        The environments; they may be wrapped.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class VectorScoreAction(VectorActionWrapper):
         super().__init__(env)
         base = env.unwrapped
         if not isinstance(base, RmabVectorEnv):
-            raise ModelError(f"scores are for environments of rmab, got {type(base).__name__}")
+            raise ModelError(f"expected an environment of rmab, got {type(base).__name__}")
         self._base = base
         self.single_action_space = Box(-1.0, 1.0, (base.view.arms,), np.float32)
         self.action_space = batch_space(self.single_action_space, env.num_envs)
 
     def actions(self, actions: Scores) -> Action:
-        """Return who is active under these scores."""
+        """Return the active arms under these scores."""
         return self._base.top(actions).astype(np.int8)

@@ -1,7 +1,7 @@
-"""Adversaries by name.
+"""Built-in adversaries.
 
-A task says what is at stake, as a RewardModel: a sum of parts, each with a factor. A built-in adversary chooses the factors,
-episode by episode: by a script that is fixed beforehand (factors.py), or in answer to what the learner does (answering.py).
+A task has a RewardModel: a sum of parts, each with a factor. A built-in adversary sets the factors of each episode: from a
+script that is fixed in advance (this module), or as a reaction to the learner (answering.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rmab.model.adversary import Adversary, RewardModel, first_of
 from rmab.model.registry import ADVERSARIES
 
 FACTOR_LOW, FACTOR_HIGH = 0.5, 1.5  # the span of the paper's ramp
-FACTOR_LEAST = 0.1  # what an arm that does not pay still pays, under `switching`
-LATE = 0.4  # of the episodes, before arms begin to pay under `late`
-SURE, RISK = 0.3, 0.4  # what is paid for sure under `lock`, and the probability of the large pay
+FACTOR_LEAST = 0.1  # factor of units that pay little, under `switching` and others
+LATE = 0.4  # share of the episodes before units start to pay under `late`
+SURE, RISK = 0.3, 0.4  # the certain factor under `lock`, and the probability of the large one
 
 
 def ramp(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:  # noqa: ARG001
-    """0.5 + t/(T-1) on everything alike: the paper's coefficient. The best policy is the same in every episode."""
+    """0.5 + t/(T-1) for all units: the paper's coefficient. The best policy is the same in every episode."""
     return np.linspace(FACTOR_LOW, FACTOR_HIGH, episodes)[:, np.newaxis, np.newaxis] * np.ones(shape)
 
 
@@ -33,12 +33,12 @@ def noisy(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Fl
 
 
 def iid(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """A fresh factor in [0, 1.5] for every unit and episode: nothing to learn but the dynamics."""
+    """An independent factor in [0, 1.5] for each unit and episode: only the dynamics can be learned."""
     return rng.uniform(0.0, FACTOR_HIGH, (episodes, *shape))
 
 
 def switching(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """In stretches of about sqrt(T) episodes a random half of the units pays 1.5 and the rest 0.1 (a lone unit: a coin)."""
+    """A random half of the units pays 1.5 and the rest 0.1 (a single unit: a coin), for about sqrt(T) episodes each."""
     length = max(1, round(episodes**0.5))
     stretches = -(-episodes // length)
     rank = rng.random((stretches, *shape)).argsort(axis=2).argsort(axis=2)
@@ -53,14 +53,14 @@ def drifting(episodes: int, shape: tuple[int, int], rng: np.random.Generator) ->
 
 
 def alternating(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """Two halves of the units take turns: in every other episode a fixed random half pays 1.5, the rest 0.1."""
+    """A fixed random half of the units pays 1.5 in every other episode and 0.1 otherwise; the rest is the reverse."""
     first = _half(shape, rng)
     turn = np.arange(episodes)[:, np.newaxis, np.newaxis] % 2 == 0
     return np.where(first == turn, FACTOR_HIGH, FACTOR_LEAST)
 
 
 def mixed(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """A random half of the units is noise, 0 or 1.5 by a fair coin in every episode; the others are as under `drifting`."""
+    """A random half of the units is noise, 0 or 1.5 by a fair coin in each episode; the others are as under `drifting`."""
     noise = _half(shape, rng)
     coins = rng.random((episodes, *shape)) < 0.5
     return np.where(noise, FACTOR_HIGH * coins, drifting(episodes, shape, rng))
@@ -74,19 +74,19 @@ def late(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> Flo
 
 
 def lock(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """A random half of the units pays 0.3 for sure; the others 1.5 with probability 0.4, drawn in every episode, else 0."""
+    """A random half of the units always pays 0.3; the others 1.5 with probability 0.4, drawn in each episode, else 0."""
     sure = _half(shape, rng)
-    lucky = rng.random((episodes, *shape)) < RISK
-    return np.where(sure, SURE, FACTOR_HIGH * lucky)
+    paying = rng.random((episodes, *shape)) < RISK
+    return np.where(sure, SURE, FACTOR_HIGH * paying)
 
 
 def weekly(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """Every unit pays 1.5 in two episodes of every seven, which are drawn for it, and 0.1 in the others."""
+    """Each unit pays 1.5 in two randomly chosen episodes of every seven, and 0.1 in the others."""
     return _seasonal(episodes, shape, rng, 7, 2)
 
 
 def ninth(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """Every unit pays 1.5 in three episodes of every nine, which are drawn for it, and 0.1 in the others."""
+    """Each unit pays 1.5 in three randomly chosen episodes of every nine, and 0.1 in the others."""
     return _seasonal(episodes, shape, rng, 9, 3)
 
 
@@ -102,51 +102,51 @@ def weather(episodes: int, shape: tuple[int, int], rng: np.random.Generator) -> 
 
 
 def _half(shape: tuple[int, int], rng: np.random.Generator) -> BoolArray:
-    """(J, U) a random half of the units, rounded down, for each part."""
+    """(J, U) random half of the units, rounded down, for each part."""
     return np.asarray(rng.random(shape).argsort(axis=1).argsort(axis=1) < shape[1] // 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Scripted(Adversary):
-    """Plays factors (T, J, U) that were fixed beforehand."""
+    """Uses factors (T, J, U) that are fixed in advance."""
 
     model: RewardModel
     factors: FloatArray
 
     @property
     def base(self) -> FloatArray:
-        """The reward when every factor is 1."""
+        """Reward if every factor is 1."""
         return self.model.base
 
     def treats_alike(self, groups: IntArray) -> bool:
-        """Compare the parts and the whole script of every arm with those of the first of its group."""
+        """Compare the parts and the factors of each arm with those of the first arm of its group."""
         first = first_of(groups)
         script = self.factors[:, :, self.model.unit_of]
         return np.array_equal(script, script[:, :, first]) and np.array_equal(self.model.parts, self.model.parts[:, first])
 
     def repeated(self, times: int) -> Scripted:
-        """Return the same script for every copy of an arm."""
+        """Return the adversary with the same factors for every copy of an arm."""
         return replace(self, model=self.model.repeated(times))
 
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002
-        """Return the parts under the factors of the script."""
+        """Return the rewards under the factors of episode t."""
         return self.model.combined(self.model.by_unit(self.factors[t]))
 
 
 def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.Generator) -> Adversary:
-    """Make an adversary by name.
+    """Build an adversary by name.
 
     Parameters
     ----------
     name : str
-        One of `rmab.list_adversaries()` (docs/cli.md has their formulas); or `module:maker` for a custom one, which is
+        One of `rmab.list_adversaries()` (docs/cli.md has their formulas), or `module:function` for a custom one, which is
         called with (model, episodes, rng) and returns an Adversary.
     model : RewardModel
-        What is at stake.
+        Parts and range of the rewards.
     episodes : int
         T, at least 1.
     rng : numpy.random.Generator
-        Where all its randomness comes from.
+        Source of all its random numbers.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def make_adversary(name: str, model: RewardModel, episodes: int, rng: np.random.
         return custom
     declared = (number, model.low, model.high, model.passive_zero)
     implementation = ADVERSARIES.load(name)
-    if isinstance(implementation, type):  # it answers to what is played
+    if isinstance(implementation, type):  # an adaptive adversary
         answering: Adversary = implementation(*declared, model)
         return answering
     check_memory(f"adversary {name} of {number} episodes", 16.0 * number * model.shape[0] * model.shape[1])

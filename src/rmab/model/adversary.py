@@ -1,7 +1,7 @@
-"""The contract of an adversary: it chooses what each episode pays (Xiong & Li 2024, Section 3).
+"""The interface of an adversary, which sets the rewards of each episode (Xiong & Li 2024, Section 3).
 
-Rewards may change arbitrarily between episodes. All randomness is drawn when an adversary is made, so `reward(t, visits)` is
-a plain function: nothing to save, nothing to restore, and causal by its arguments.
+Rewards may change arbitrarily between episodes. All random numbers are drawn when an adversary is built, so
+`reward(t, visits)` is a plain function: it has no state to save, and is causal by its arguments.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def checked_range(low: float, high: float) -> tuple[float, float]:
 
 
 def checked_tables(values: ArrayLike, name: str, letter: str, first: str) -> FloatArray:
-    """Return finite rewards (J, N, S, 2) or (J, N, K, S, 2); ModelError, which names the first axis, otherwise."""
+    """Return finite rewards (J, N, S, 2) or (J, N, K, S, 2), or raise ModelError; first: name of the first axis."""
     tables = bare(as_floats(values, name), 5, axis=2)
     if tables.ndim not in (4, 5) or tables.shape[-1] != 2 or 0 in tables.shape:
         wanted = f"({letter}, N, S, 2), or ({letter}, N, K, S, 2) for K phases"
@@ -51,18 +51,18 @@ def checked_tables(values: ArrayLike, name: str, letter: str, first: str) -> Flo
 
 @dataclass(frozen=True, eq=False)
 class RewardModel(ReadOnly):
-    """What is at stake: r[n, s, a] = sum over j of factor[j, n] * parts[j, n, s, a], clipped to [low, high].
+    """Rewards as a sum of parts: r[n, s, a] = sum over j of factor[j, n] * parts[j, n, s, a], clipped to [low, high].
 
     Parameters
     ----------
     parts : array_like, shape (J, N, S, 2) or (J, N, K, S, 2)
-        What each of J parts pays when its factor is 1, for instance the pay for charging and the penalty for leaving short;
-        in each of K phases, where it depends on the time.
+        Reward of each of J parts if its factor is 1, for example the pay for charging and the penalty for leaving short; in
+        each of K phases, if it depends on the time.
     low, high : float
-        Declared range of every reward.
+        Declared range of the rewards.
     units : array_like, shape (N,), optional
-        Labels of the arms. Arms of one unit always get the same factors, as under a tariff. By default every arm is a
-        unit of its own.
+        Labels of the arms. Arms of one unit always have the same factors, as under a tariff. By default each arm is a
+        separate unit.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class RewardModel(ReadOnly):
         if units is not None:
             labels = np.unique(as_floats(units, "units"), return_inverse=True)[1].astype(np.int64)
             if labels.shape != (table.shape[1],):
-                raise ModelError(f"units: {table.shape[1]} labels are needed, one per arm, got shape {labels.shape}")
+                raise ModelError(f"units must be {table.shape[1]} labels, one per arm, got shape {labels.shape}")
             frozen(labels)
         self._set(parts=frozen(table), low=least, high=most, units=labels)
         whole = table.sum(axis=0)
@@ -107,56 +107,56 @@ class RewardModel(ReadOnly):
 
     @cached_property
     def unit_of(self) -> IntArray:
-        """(N,) the unit of each arm."""
+        """(N,) unit of each arm."""
         return np.arange(self.parts.shape[1]) if self.units is None else self.units
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(J, U): factors that an adversary chooses in each episode."""
+        """(J, U): numbers of parts and units, the shape of an episode's factors."""
         return len(self.parts), int(self.unit_of.max()) + 1
 
     @property
     def passive_zero(self) -> bool:
-        """Whether no passive pair ever pays."""
+        """Whether all passive rewards are 0."""
         return not self.parts[..., 0].any()
 
     @property
     def base(self) -> FloatArray:
-        """(N, S, 2) or (N, K, S, 2) the reward when every factor is 1."""
+        """(N, S, 2) or (N, K, S, 2) reward if every factor is 1."""
         return self.combined(np.ones(self.parts.shape))
 
     def repeated(self, times: int) -> RewardModel:
-        """Return the stakes of the same arms `times` times over: copies of an arm follow each other, and are one unit."""
+        """Return the model for `times` copies of each arm; copies are consecutive and share a unit."""
         parts = np.repeat(self.parts, times, axis=1)
         return RewardModel(parts, self.low, self.high, units=np.repeat(self.unit_of, times))
 
     def by_unit(self, factors: FloatArray) -> FloatArray:
-        """Return the factors (J, U) of every unit as factors of its arms, to broadcast against the parts."""
+        """Return the factors (J, U) of the units as factors of their arms, to broadcast against the parts."""
         of_arms = factors[:, self.unit_of]
         return of_arms.reshape(*of_arms.shape, *(1,) * (self.parts.ndim - 2))
 
     def combined(self, factors: FloatArray) -> FloatArray:
-        """(N, S, 2) or (N, K, S, 2) the reward under these factors, which broadcast against the parts."""
+        """(N, S, 2) or (N, K, S, 2) reward under these factors, which broadcast against the parts."""
         return np.asarray(np.clip((factors * self.parts).sum(axis=0), self.low, self.high))
 
 
 @dataclass(frozen=True, eq=False)
 class Adversary(ReadOnly, ABC):
-    """Chooses the reward function of every episode. It may look at past episodes, never at the coming one.
+    """Sets the rewards of each episode. It may use past episodes, but not the next one.
 
-    An adversary of your own is a frozen dataclass with `base` and `choose`; `rmab.testing.check_adversary` checks it. Set
-    `adaptive = True` in the class if the rewards depend on what was played. Write `treats_alike` if arms of a group are
-    paid alike, so that learners may pool them, and `repeated` if it should work with copies of the arms.
+    A custom adversary is a frozen dataclass with `base` and `choose`; `rmab.testing.check_adversary` checks it. Set
+    `adaptive = True` in the class if the rewards depend on past visits. Override `treats_alike` if arms of a group have
+    equal rewards, so that learners may pool them, and `repeated` to support copies of arms.
 
-    With `foresees = True` as well, it is given the visits of rehearsals instead: the coming episode as its policy plays it
-    beforehand, 32 times over. Such an adversary is stronger than the paper's, and results against it say so.
+    With `foresees = True` as well, it gets the visits of rehearsals instead: 32 simulations of the next episode with its
+    policy. Such an adversary is stronger than the paper's, and reports state that.
 
     Parameters
     ----------
     episodes : int
-        T, the number of episodes it is made for.
+        T, the number of episodes.
     low, high : float
-        Declared range of every reward.
+        Declared range of the rewards.
     passive_zero : bool
         Whether passive rewards are always zero.
 
@@ -186,7 +186,7 @@ class Adversary(ReadOnly, ABC):
     passive_zero: bool
 
     adaptive: ClassVar[bool] = False  # whether rewards depend on the visits of earlier episodes
-    foresees: ClassVar[bool] = False  # whether these are visits of rehearsals of the coming one; then it is adaptive, too
+    foresees: ClassVar[bool] = False  # whether it gets visits of rehearsals of the next episode; it must then be adaptive
 
     @property
     @abstractmethod
@@ -195,33 +195,34 @@ class Adversary(ReadOnly, ABC):
 
     @abstractmethod
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:
-        """Return the rewards of episode t: the method to write in an adversary of your own.
+        """Return the rewards of episode t; every custom adversary implements this method.
 
         Parameters
         ----------
         t : int
             The episode, 0..T-1.
         visits : ndarray of int, shape of `base`, or None
-            How often each pair was visited before episode t, or in its rehearsals if the adversary foresees; None unless
-            it is adaptive.
+            Visits of each pair before episode t, or in its rehearsals if the adversary foresees; None unless it is adaptive.
 
         Returns
         -------
         ndarray, shape of `base`: (N, S, 2), or (N, K, S, 2) with phases
-            The same for the same arguments, within [low, high]. The caller may make it read-only.
+            A deterministic function of the arguments, within [low, high]. The caller may make it read-only.
         """
 
     def treats_alike(self, groups: IntArray) -> bool:  # noqa: ARG002
-        """Return whether arms of one group, of labels (N,), are paid alike in every episode; False unless overridden."""
+        """Return whether arms of one group, with labels (N,), have equal rewards in every episode; False by default."""
         return False
 
     def repeated(self, times: int) -> Adversary:
-        """Return the adversary of the same arms `times` times over: copies follow each other, and are paid alike.
+        """Return the adversary for `times` copies of each arm; copies are consecutive and have equal rewards.
 
-        It raises ModelError unless overridden.
+        Raise ModelError unless overridden.
         """
         kind = type(self).__name__
-        raise ModelError(f"{kind} has no rewards for {times} copies of every arm: write {kind}.repeated(times)")
+        raise ModelError(
+            f"{kind} does not support copies of arms ({times} copies of each); implement {kind}.repeated(times)"
+        )
 
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
         """Return the rewards of episode t.
@@ -231,8 +232,8 @@ class Adversary(ReadOnly, ABC):
         t : int
             The episode, 0..T-1.
         visits : array_like, shape of `base`, optional
-            How often each pair was visited before episode t. Only an adaptive adversary needs it, from t = 1 on. One that
-            foresees needs visits of rehearsals of episode t, from t = 0 on (`rmab.runs.running.rehearse_visits`).
+            Visits of each pair before episode t. Only an adaptive adversary needs it, from t = 1 on. One that foresees needs
+            visits of rehearsals of episode t, from t = 0 on (`rmab.runs.running.rehearse_visits`).
 
         Returns
         -------
@@ -260,7 +261,7 @@ class Adversary(ReadOnly, ABC):
         return frozen(chosen) if is_builtin(self) else self._checked(number, chosen)
 
     def _checked(self, t: int, chosen: ArrayLike) -> FloatArray:
-        """Return the rewards of an episode that a custom adversary chose, read-only; ModelError unless they are such."""
+        """Validate the rewards of a custom adversary and return them as read-only, or raise ModelError."""
         what = f"{type(self).__name__}: the rewards of episode {t}"
         table = as_floats(chosen, what)
         self._check_shape(table, what)
@@ -271,7 +272,7 @@ class Adversary(ReadOnly, ABC):
         return frozen(table)
 
     def _counts(self, visits: ArrayLike) -> IntArray:
-        """Return a copy of the visits: what an adversary does with them stays with it."""
+        """Return a validated copy of the visits, which an adversary may change."""
         whole = isinstance(visits, np.ndarray) and visits.dtype == np.int64
         counts = visits.copy() if whole else as_floats(visits, "visits")  # type: ignore[union-attr]
         self._check_shape(counts, "visits")
@@ -286,5 +287,5 @@ class Adversary(ReadOnly, ABC):
 
 
 def first_of(groups: IntArray) -> IntArray:
-    """(N,) the first arm of the group of each arm."""
+    """(N,) first arm of the group of each arm."""
     return np.asarray(np.unique(groups, return_index=True)[1][groups])

@@ -1,4 +1,4 @@
-"""Checks of what arms are made of: each error names the first entry that is wrong."""
+"""Validation of arms: each error names the first wrong entry."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from rmab.common import (
     notify_once,
 )
 from rmab.errors import ModelError
-from rmab.model.time import KEPT, MENDED, bare, place
+from rmab.model.time import RESCALED, UNCHANGED, bare, place
 
 
 def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
     """Return kernels (N, [K,] S, 2, S) whose rows are all distributions, or raise ModelError.
 
-    Rows that sum to 1 within `KEPT` are not changed. Others are divided by their sum: those off by `MENDED` or less, which
-    is said once in a process; with `normalise` all whose sum is positive and finite, and each time it is said how many.
+    Rows that sum to 1 within `UNCHANGED` are not changed. Rows within `RESCALED` are divided by their sum, which is logged
+    once per process. With `normalise`, all rows with a positive and finite sum are, which is logged each time.
     """
     expect(normalise, bool, "normalise")
     phases = _phases(kernels)
@@ -39,28 +39,30 @@ def checked_rows(kernels: FloatArray, normalise: bool) -> FloatArray:
     with np.errstate(over="ignore"):
         sums = kernels.sum(axis=-1)
     miss = np.abs(sums - 1)
-    off = miss > KEPT
+    off = miss > UNCHANGED
     if not off.any():
         return kernels
     divisible = (sums > 0) & np.isfinite(sums)
-    refused = ~divisible if normalise else miss > MENDED
-    if refused.any():
-        at = tuple(np.argwhere(refused)[0])
+    wrong = ~divisible if normalise else miss > RESCALED
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
         hint = "; normalise=True divides rows by their sums" if divisible[at] else ""
         raise ModelError(f"kernels: {place(at, phases)} has row sum {sums[at]:.12g}, not 1{hint}")
-    _tell(miss, off, sums, phases, normalise)
+    _log_rescaled(miss, off, sums, phases, normalise)
     return np.where(off[..., np.newaxis], kernels / sums[..., np.newaxis], kernels)
 
 
-def _tell(miss: FloatArray, off: BoolArray, sums: FloatArray, phases: int, asked: bool) -> None:
-    """Say how many rows are divided by their sums, and how far the worst was off: every time where it was asked for."""
+def _log_rescaled(miss: FloatArray, off: BoolArray, sums: FloatArray, phases: int, requested: bool) -> None:
+    """Log how many rows are divided by their sums, and the largest deviation; every time if it was requested."""
     worst = tuple(int(i) for i in np.unravel_index(miss.argmax(), miss.shape))
     rows = f"{off.sum()} of {off.size} rows divided by their sums"
-    told = f"kernels: {rows}; the worst missed 1 by {miss[worst]:.3g} ({place(worst, phases)} had {sums[worst]:.12g})"
-    if asked:
-        notify(told)
+    message = (
+        f"kernels: {rows}; the largest deviation from 1 is {miss[worst]:.3g} ({place(worst, phases)}: {sums[worst]:.12g})"
+    )
+    if requested:
+        notify(message)
     else:
-        notify_once("rows that miss 1", f"{told}; this is said once")
+        notify_once("rows that miss 1", f"{message}; shown once")
 
 
 def _phases(kernels: FloatArray) -> int:
@@ -79,14 +81,14 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
     result = tuple(checked_text(str(name), f"state_names: the name of state {s}") for s, name in enumerate(names))
     if len(result) != states or len(set(result)) != states:
         listed = escaped(", ".join(result))
-        raise ModelError(f"state_names: {states} different names are needed, got {len(result)}: {listed:.200}")
+        raise ModelError(f"state_names must be {states} different names, got {len(result)}: {listed:.200}")
     return result
 
 
 def checked_groups(groups: Sequence[object] | NDArray[Any] | None, rows: int) -> IntArray | None:
     """Return labels (N,) as integers 0, 1, ... in order of first appearance, or raise ModelError.
 
-    rows: the number of kernels, one per arm or one per group. In the latter case labels 0, 1, ... stay what they are.
+    rows: number of kernels, one per arm or one per group. In the latter case labels 0, 1, ... are not changed.
     """
     if groups is None:
         return None
@@ -99,20 +101,20 @@ def checked_groups(groups: Sequence[object] | NDArray[Any] | None, rows: int) ->
     order = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     if rows not in (len(labels), len(order)):
         found = f"got {len(labels)} labels of {many(len(order), 'group')} for {many(rows, 'kernel')}"
-        raise ModelError(f"groups: one label per arm is needed, and one kernel per arm or per group; {found}")
+        raise ModelError(f"groups must have one label per arm, with one kernel per arm or per group; {found}")
     numbered = rows < len(labels) and set(order) == set(range(rows))
     return np.array(labels if numbered else [order[label] for label in labels], dtype=np.int64)
 
 
 def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray | None:
-    """Return the support, of the kernels' shape, as bools; ModelError where a kernel is positive outside it."""
+    """Return the support, of the kernels' shape, as bools; raise ModelError if a kernel is positive outside it."""
     if support is None:
         return None
     given = bare(as_floats(support, "support"), 5)
     if given.shape != kernels.shape:
         raise ModelError(f"support must have the shape of kernels, {kernels.shape}, got {given.shape}")
     if not np.isin(given, (0, 1)).all():
-        raise ModelError("support must hold only True and False")
+        raise ModelError("support must contain only True and False")
     allowed = given.astype(bool)
     for at in np.argwhere(~allowed & (kernels > 0))[:1]:
         where = place(at, _phases(kernels))
@@ -121,7 +123,7 @@ def checked_support(support: ArrayLike | None, kernels: FloatArray) -> BoolArray
 
 
 def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | None:
-    """Return the sizes (N,) as integers; ModelError where a kernel leaves the states of its arm."""
+    """Return the sizes (N,) as integers; raise ModelError if a kernel leaves the states of its arm."""
     if sizes is None:
         return None
     given = as_indices(sizes, "sizes", kernels.shape[:1], kernels.shape[-1] + 1, 1)
@@ -136,7 +138,7 @@ def checked_sizes(sizes: ArrayLike | None, kernels: FloatArray) -> IntArray | No
 def check_groups_agree(
     kernels: FloatArray, support: BoolArray | None, sizes: IntArray | None, groups: IntArray, first: IntArray
 ) -> None:
-    """Raise ModelError where an arm differs from the first of its group (G,)."""
+    """Raise ModelError if an arm differs from the first of its group (G,)."""
     for n in np.flatnonzero(first[groups] != np.arange(len(kernels))):
         m = first[groups[n]]
         pair = f"group {groups[n]}: arms {m} and {n} differ"

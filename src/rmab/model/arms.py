@@ -1,4 +1,4 @@
-"""Arms: the transition kernels of a restless bandit (Xiong & Li 2024, Section 3), checked once and never changed."""
+"""Arms: the transition kernels of a restless bandit (Xiong & Li 2024, Section 3), validated and immutable."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ from rmab.model.time import bare, check_phases
 class Arms(ReadOnly):
     """N arms with S states each: their transition kernels, and what is known about their structure.
 
-    Everything is checked once, at construction, and kept as a read-only copy.
+    Everything is validated at construction and stored as a read-only copy.
 
     Parameters
     ----------
     kernels : array_like of float, shape (N, S, 2, S) or (N, K, S, 2, S)
         ``kernels[n, s, a, y]`` is the probability that arm n moves from state s to state y under action a (0 passive,
-        1 active). Every row sums to 1; one that misses it by more than 1e-9, but by no more than 1e-6, as printed kernels
-        and those of float32 do, is divided by its sum, and the log says so once. Where it depends on the time there is one
-        such table for each of K phases, and the problem says which steps are of which phase (`rmab.Problem`).
+        1 active). Every row sums to 1. A row whose sum is off by more than 1e-9 but at most 1e-6, as in printed or float32
+        kernels, is divided by its sum, and a log message reports it once. If the kernels depend on the time, there is one
+        table for each of K phases, and the problem assigns steps to phases (`rmab.Problem`).
     state_names : sequence of str, length S, optional
         Names of the states, all different.
     groups : sequence of int or str, length N, optional
         Arms with the same label share their dynamics. Labels are stored as integers 0, 1, ... in order of first
-        appearance. By default, every arm is a group of its own. `kernels`, `support` and `sizes` may have one entry for
-        each of the G groups, instead of one for each arm: that of group 0, 1, ... where these are the labels, or in order of
-        first appearance. Only what belongs to the groups is stored.
+        appearance. By default, each arm is a separate group. `kernels`, `support` and `sizes` may have one entry per group
+        (G) instead of one per arm: in the order 0, 1, ... if these are the labels, or in order of first appearance. Only
+        the entries of the groups are stored.
     support : array_like of bool, shape of `kernels`, optional
-        False where a transition is known to be impossible.
+        False for transitions that are known to be impossible.
     sizes : array_like of int, shape (N,), optional
-        How many of the S states each arm really has; the others are padding that it never reaches. By default, all S.
+        Number of states of each arm; the rest of S is padding that it never reaches. By default, all S.
     normalise : bool, optional
-        Divide rows by their sums, however far these are from 1, where they are positive and finite; the log says how many,
-        and how far the worst was off. By default such rows are refused.
+        Divide rows by their sums, even if these are far from 1, as long as they are positive and finite; a log message
+        reports how many, and the largest deviation. By default such rows are an error.
 
     Raises
     ------
@@ -103,12 +103,12 @@ class Arms(ReadOnly):
             raise ModelError(f"kernels must have shape {wanted}, got {given.shape}")
         table = checked_rows(table, normalise)
         names, labels = checked_names(state_names, table.shape[-1]), checked_groups(groups, len(table))
-        own: list[Any] = [table, checked_support(support, table), checked_sizes(sizes, table)]
+        tables: list[Any] = [table, checked_support(support, table), checked_sizes(sizes, table)]
         if labels is not None and len(table) == len(labels):
             first = np.unique(labels, return_index=True)[1]
-            check_groups_agree(own[0], own[1], own[2], labels, first)
-            own = [None if one is None else one[first] for one in own]
-        self._fill(labels, names, *own)
+            check_groups_agree(tables[0], tables[1], tables[2], labels, first)
+            tables = [None if one is None else one[first] for one in tables]
+        self._fill(labels, names, *tables)
 
     def _fill(
         self,
@@ -118,7 +118,7 @@ class Arms(ReadOnly):
         support: BoolArray | None,
         sizes: IntArray | None,
     ) -> None:
-        """Set all fields, from what is known of each group."""
+        """Set all fields, from arrays by group."""
         for array in (groups, kernels, support, sizes):
             if array is not None:
                 frozen(array)
@@ -148,7 +148,7 @@ class Arms(ReadOnly):
         number = as_integer(count, "count")
         if one.ndim not in (3, 4) or number < 1:
             wanted = "a kernel (S, 2, S), or (K, S, 2, S) for K phases"
-            raise ModelError(f"identical arms need {wanted}, and count >= 1, got {one.shape} and {number}")
+            raise ModelError(f"identical needs {wanted}, and count >= 1, got {one.shape} and {number}")
         allowed = None if support is None else as_floats(support, "support")[np.newaxis]
         single = cls(one[np.newaxis], state_names=state_names, support=allowed, normalise=normalise)
         return single.repeated(number)
@@ -159,8 +159,8 @@ class Arms(ReadOnly):
     ) -> Arms:
         """Build arms of different sizes from kernels (S_n, 2, S_n) or (K, S_n, 2, S_n), padded to the largest.
 
-        No arm enters a padded state; one that started there would stay. The support says so, too. With `normalise`, rows
-        are divided by their sums, as in `Arms`.
+        No arm enters a padded state; one that started there would stay. The support excludes these transitions, too. With
+        `normalise`, rows are divided by their sums, as in `Arms`.
         """
         if not isinstance(kernels, Sequence | np.ndarray) or (isinstance(kernels, np.ndarray) and kernels.ndim == 0):
             raise ModelError(f"kernels must be a list of kernels, one per arm, got {type(kernels).__name__}")
@@ -171,7 +171,7 @@ class Arms(ReadOnly):
                 wanted = "(S, 2, S) with S >= 1, or (K, S, 2, S) with the same K phases for all arms"
                 raise ModelError(f"kernels[{n}] must have shape {wanted}, got {table.shape}")
         if not tables:
-            raise ModelError("kernels: at least one arm is needed")
+            raise ModelError("kernels must have at least one arm")
         sizes = np.array([table.shape[-1] for table in tables])
         width = int(sizes.max())
         stay = np.repeat(np.eye(width)[:, np.newaxis], 2, axis=1)
@@ -186,17 +186,17 @@ class Arms(ReadOnly):
     def of_groups(cls, kernels: ArrayLike, groups: ArrayLike, *, state_names: Sequence[str] | None = None) -> Arms:
         """Build arms from one kernel per group, (G, S, 2, S) or (G, K, S, 2, S), and the group of every arm (N,), 0..G-1.
 
-        Only the kernels of the groups are checked: a hundred thousand arms cost no more than their groups. Every group needs
-        an arm.
+        Only the kernels of the groups are checked and stored, so a hundred thousand arms cost no more than their groups.
+        Every group needs an arm.
         """
         single = cls(kernels, state_names=state_names)
         of_arm = as_floats(groups, "groups")
         if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
-            raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, each of them used")
+            raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, and every number must be used")
         return single._regrouped(of_arm.astype(np.int64))
 
     def repeated(self, times: int) -> Arms:
-        """Return arms with `times` copies of each: copies of arm n follow each other and share its group."""
+        """Return arms with `times` copies of each; copies of an arm are consecutive and share its group."""
         number = as_integer(times, "times")
         if number < 1:
             raise ModelError(f"times must be at least 1, got {number}")
@@ -204,8 +204,8 @@ class Arms(ReadOnly):
         return self._regrouped(np.repeat(self.group_of, number))
 
     def _regrouped(self, groups: IntArray) -> Arms:
-        """Return arms of these groups (N,) that share what is known of the groups."""
-        return _rebuilt_arms(groups, self.state_names, self.group_kernels, self.group_support, self.group_sizes)
+        """Return arms with these groups (N,), which share the arrays of the groups."""
+        return _rebuild_arms(groups, self.state_names, self.group_kernels, self.group_support, self.group_sizes)
 
     @property
     def count(self) -> int:
@@ -219,31 +219,31 @@ class Arms(ReadOnly):
 
     @property
     def phases(self) -> int:
-        """K, the number of phases; 1 where kernels do not depend on the time."""
+        """K, the number of phases; 1 if kernels do not depend on the time."""
         return int(self.group_kernels.shape[1]) if self.group_kernels.ndim == 5 else 1
 
     @property
     def kernels(self) -> FloatArray:
-        """(N, [K,] S, 2, S) the kernel of every arm, built on demand: ModelError where there is no memory for it.
+        """(N, [K,] S, 2, S) kernel of each arm, built on demand; raise ModelError if there is not enough memory.
 
-        Arms of a group share theirs: ``group_kernels[group_of[n]]`` is the kernel of arm n, and costs nothing.
+        ``group_kernels[group_of[n]]`` is the kernel of arm n without a copy.
         """
         return self._by_arm(self.group_kernels)
 
     @property
     def support(self) -> BoolArray | None:
-        """(N, [K,] S, 2, S) False where a transition is known to be impossible, built on demand; or None."""
+        """(N, [K,] S, 2, S) False for transitions that are known to be impossible, built on demand; or None."""
         return None if self.group_support is None else self._by_arm(self.group_support)
 
     @property
     def sizes(self) -> IntArray | None:
-        """(N,) how many of the S states each arm really has; None if all."""
+        """(N,) number of states of each arm; None if all have S."""
         return None if self.group_sizes is None else self._by_arm(self.group_sizes)
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments of the constructor by name, with one kernel per group where that is less."""
+        """Return the arguments of the constructor by name, with one kernel per group if there are fewer groups than arms."""
         tables = [self.group_kernels, self.group_support, self.group_sizes]
-        if len(self.group_kernels) == self.count:  # as many groups as arms: by arm, whatever their order
+        if len(self.group_kernels) == self.count:  # as many groups as arms: by arm, in any order
             tables = [self.kernels, self.support, self.sizes]
         names = ("kernels", "support", "sizes")
         return {**dict(zip(names, tables, strict=True)), "groups": self.groups, "state_names": self.state_names}
@@ -257,7 +257,7 @@ class Arms(ReadOnly):
         return frozen(table[self.groups])
 
     def in_phases(self, phases: int) -> Arms:
-        """Return the same arms with K phases in which their kernels are the same; nothing is copied."""
+        """Return the same arms with K phases that share their kernels; nothing is copied."""
         if phases == self.phases:
             return self
         if self.phases > 1:
@@ -270,29 +270,29 @@ class Arms(ReadOnly):
             return np.broadcast_to(values[:, np.newaxis], (len(values), phases, *values.shape[1:]))
 
         tables = spread(self.group_kernels), spread(self.group_support)
-        return _rebuilt_arms(self.groups, self.state_names, *tables, self.group_sizes)
+        return _rebuild_arms(self.groups, self.state_names, *tables, self.group_sizes)
 
     @cached_property
     def group_of(self) -> IntArray:
-        """(N,) the group of each arm: `groups`, or 0..N-1 where none were declared."""
+        """(N,) group of each arm: `groups`, or 0..N-1 if none were declared."""
         return frozen(np.arange(self.count)) if self.groups is None else self.groups
 
     @cached_property
     def representatives(self) -> IntArray:
-        """(G,) the first arm of each group."""
+        """(G,) first arm of each group."""
         return frozen(np.unique(self.group_of, return_index=True)[1])
 
     @property
     def real_states(self) -> IntArray:
-        """(N,) the number of states of each arm without padding."""
+        """(N,) number of states of each arm, without padding."""
         return np.full(self.count, self.states) if self.sizes is None else self.sizes
 
     @cached_property
     def cumulative(self) -> FloatArray:
-        """(K, G, S, 2, S) running sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
+        """(K, G, S, 2, S) cumulative sums of each group's rows: the successor for u in [0, 1) is the first entry above u."""
         rows = self.group_kernels
         sums = np.cumsum(rows[np.newaxis] if self.phases == 1 else rows.swapaxes(0, 1), axis=4)
-        # Rounding must not leave a gap below 1, nor let a u beyond the last sum reach an impossible state.
+        # Rounding must neither leave a gap below 1 nor let a u above the last sum reach an impossible state.
         sums[sums >= sums[..., -1:]] = 1.0
         return frozen(sums)
 
@@ -300,9 +300,9 @@ class Arms(ReadOnly):
         """Return whether all fields are equal, entry by entry."""
         if not isinstance(other, Arms):
             return NotImplemented
-        alike = ("group_kernels", "groups", "group_support", "group_sizes")
+        compared = ("group_kernels", "groups", "group_support", "group_sizes")
         return self.state_names == other.state_names and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in alike
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in compared
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -313,13 +313,13 @@ class Arms(ReadOnly):
         return f"Arms({many(self.count, 'arm')}, {many(self.states, 'state')}{groups}{phases})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what is known of each group: identical arms cost as much as one."""
+        """Pickle the arrays by group: identical arms cost as much as one."""
         known = (self.group_kernels, self.group_support, self.group_sizes)
-        return _rebuilt_arms, (self.groups, self.state_names, *known)
+        return _rebuild_arms, (self.groups, self.state_names, *known)
 
 
-def _rebuilt_arms(*known: Any) -> Arms:
-    """Build arms from fields that were checked: groups, names, and kernels, support and sizes by group."""
+def _rebuild_arms(*known: Any) -> Arms:
+    """Build arms from validated fields: groups, names, and kernels, support and sizes by group."""
     arms = object.__new__(Arms)
     arms._fill(*known)
     return arms

@@ -1,7 +1,7 @@
-"""What activations cost: one number per arm, or per arm and state, or per arm, phase and state.
+"""Costs of activations: one number per arm, or per arm and state, or per arm, phase and state.
 
-A table of costs is kept as small as it can be: without the axis of phases, or of states, along which it does not change. So
-costs by state that are all alike are one cost per arm, and equal problems are equal.
+A table of costs is stored without axes along which it does not change. So equal costs in all states become one cost per
+arm, and equal problems compare equal.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike
 from rmab.common import FloatArray, IntArray, as_floats, frozen
 from rmab.errors import ModelError
 
-ROUNDING = 1e-9  # relative: what costs may miss a budget by
+ROUNDING = 1e-9  # relative: by how much costs may exceed a budget
 
 
 def checked_cost(cost: ArrayLike | None, sizes: IntArray, states: int, rows: int, axis: str = "phase") -> FloatArray | None:
-    """Return what an activation costs, (N,), (N, S) or (N, K, S); None where that is 1 for all.
+    """Return the costs of activations, (N,), (N, S) or (N, K, S); None if all are 1.
 
-    ModelError unless all are positive. sizes (N,): the states that every arm has; other entries have no effect. axis: what
-    the `rows` K are, phases of a problem or steps of a policy. An axis of length 1 holds for all.
+    Raise ModelError unless all are positive. sizes (N,): number of states of each arm; other entries have no effect. axis:
+    meaning of the `rows` K, phases of a problem or steps of a policy. An axis of length 1 applies to all.
     """
     if cost is None:
         return None
@@ -36,7 +36,7 @@ def checked_cost(cost: ArrayLike | None, sizes: IntArray, states: int, rows: int
         axes = zip(("arm", axis, "state"), at, table.shape, strict=True)
         place: dict[str, Any] = {one: int(i) for one, i, n in axes if n > 1 or one == "arm"}
         where = ", ".join(f"{one} {i}" for one, i in place.items())
-        wrong = f"cost: {where} must cost more than 0, and a finite amount, got {table[tuple(at)]:g}"
+        wrong = f"cost: {where} must be a finite number above 0, got {table[tuple(at)]:g}"
         raise ModelError(wrong, field="cost", **place)
     if (table == table[:, :1]).all():
         table = table[:, 0, 0] if (table[:, 0] == table[:, 0, :1]).all() else table[:, 0]
@@ -51,27 +51,27 @@ def _with_axes(table: FloatArray) -> FloatArray:
 
 
 def check_exact(exact: object, cost: FloatArray | None) -> None:
-    """Raise ModelError unless `exact` is a truth value, and costs do not keep a budget from being spent exactly."""
+    """Raise ModelError unless `exact` is a bool, and False if there are costs."""
     if not isinstance(exact, bool | np.bool_):
         raise ModelError(f"exact must be True or False, got {exact!r:.40}", field="exact")
     if exact and cost is not None:
-        raise ModelError("exact: a budget that is spent exactly takes no costs; give the number of arms", field="exact")
+        raise ModelError("exact: an exact budget cannot have costs; leave out cost, or set exact=False", field="exact")
 
 
 def slots_of(limits: IntArray | FloatArray, cost: FloatArray | None) -> IntArray:
-    """(H,) how many arms the budgets (H,) pay for, where all cost the same; a slot that is missing by rounding counts."""
+    """(H,) number of arms that the budgets (H,) allow if all cost the same; rounding errors do not lose a slot."""
     if cost is None:
         return limits  # type: ignore[return-value]
     return frozen(np.minimum(np.floor(limits / cost.min() * (1.0 + ROUNDING)), len(cost)).astype(np.int64))
 
 
 def weights_of(cost: FloatArray | None) -> FloatArray | None:
-    """Return the costs, None where all are alike."""
+    """Return the costs; None if all are equal."""
     return None if cost is None or (cost == cost.flat[0]).all() else cost
 
 
 def costs_in(weights: FloatArray, row: int | IntArray, states: IntArray) -> FloatArray:
-    """Return what the arms cost, (N,) or (..., N), in these states, at steps of this row: a phase, or a step of a policy.
+    """Return the costs of the arms, (N,) or (..., N), in these states, in this row: a phase, or a step of a policy.
 
     weights (N,), (N, S) or (N, K, S); several rows have a last axis of length 1.
     """
@@ -82,7 +82,7 @@ def costs_in(weights: FloatArray, row: int | IntArray, states: IntArray) -> Floa
 
 
 def rows_of(weights: FloatArray | None) -> FloatArray:
-    """Return costs as compiled code reads them: (1 or K, N, 1 or S), with rows first; empty where there are none."""
+    """Return costs for compiled code: (1 or K, N, 1 or S), with rows first; empty if there are none."""
     if weights is None:
         return frozen(np.empty((0, 0, 0)))
     if weights.ndim < 3:
@@ -91,10 +91,10 @@ def rows_of(weights: FloatArray | None) -> FloatArray:
 
 
 def table_of(weights: FloatArray, rows: int, states: int) -> FloatArray:
-    """(N, K, S) the cost of every arm, phase and state."""
+    """(N, K, S) cost of each arm, phase and state."""
     return np.broadcast_to(_with_axes(weights), (len(weights), rows, states))
 
 
 def given_budget(model: Any) -> dict[str, Any]:
-    """Return what a problem or a view declares of its budget beyond the amount, as far as it is declared."""
+    """Return the non-default fields `exact` and `cost` of a problem or a view."""
     return {name: value for name in ("exact", "cost") if (value := getattr(model, name)) is not None and value is not False}

@@ -1,7 +1,7 @@
-"""Problems: arms, where they start, the budget and the horizon (Xiong & Li 2024, Section 3).
+"""Problems: arms, start states, budget and horizon (Xiong & Li 2024, Section 3).
 
-Indices everywhere: arm n < N, state s < S, action a in {0 passive, 1 active}, step h < H, phase k < K. Every object is
-checked once, when it is built, and cannot change afterwards: its arrays are read-only copies.
+Indices in all modules: arm n < N, state s < S, action a in {0 passive, 1 active}, step h < H, phase k < K. Every object is
+validated at construction and cannot change afterwards: its arrays are read-only copies.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ from rmab.model.arms import Arms
 
 @dataclass(frozen=True, eq=False)
 class Problem(ReadOnly, Stored):
-    """Arms, where they start, how many may be active at each step, and how many steps an episode has.
+    """Arms, their start states, the budget of each step, and the number of steps in an episode.
 
-    Kernels, rewards and the budget may depend on the time: see `rmab.model.time` for all shapes.
+    Kernels, rewards and the budget may depend on the time; `rmab.model.time` documents all shapes.
 
     Parameters
     ----------
     arms : Arms
         The N arms.
     start : int or array_like, shape (N,) or (N, S)
-        The state in which each arm starts an episode; one number stands for all arms. Or the probability of every state,
-        arm by arm: then each episode draws its own start.
+        The state in which each arm starts an episode, or one state for all arms. Or the probabilities of all states, for
+        each arm: then each episode draws its start states.
     budget : int or array_like of int, shape (H,)
-        The hard budget B, between 0 and N: at every step at most B arms are active. Or the budget of every step.
+        The hard budget B, between 0 and N: at each step at most B arms are active. Or the budget of each step.
     horizon : int
-        The number H of steps in an episode, at least 1.
+        Number H of steps in an episode, at least 1.
     phase_of : array_like of int, shape (H,), optional
-        The phase of every step, 0..K-1, where kernels or rewards depend on the time. By default there is one phase, or one
-        for each step where the arms have H phases.
+        The phase of each step, 0..K-1, if kernels or rewards depend on the time. By default there is one phase, or one per
+        step if the arms have H phases.
     discount : float, default 1
-        Above 0 and at most 1: a reward at step h counts discount ** h of itself, in plans, bounds, simulations and regret.
+        Above 0 and at most 1: a reward at step h is multiplied by discount ** h, in plans, bounds, simulations and regret.
     exact : bool, default False
-        Whether exactly B arms are active at every step, not at most B, as in much of the literature on Whittle's index.
+        Whether exactly B arms are active at each step, instead of at most B, as often in the literature on Whittle's index.
     cost : float or array_like of float, shape (N,), (N, S) or (N, K, S), optional
-        What one activation of each arm costs, more than 0, or in each of its states, or in each phase and state: then the
-        costs of the active arms sum to at most the budget at every step, which may be any amount. By default every
-        activation costs 1.
+        Cost of one activation of each arm, above 0; or in each of its states; or in each phase and state. The costs of the
+        active arms then sum to at most the budget at each step, which may be any amount. By default every activation costs
+        1.
 
     Notes
     -----
-    In a file that is written by hand, `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`.
+    In a handwritten file, `"normalise": true` divides the rows of the kernels by their sums, as in `Arms`.
 
     Raises
     ------
@@ -102,7 +102,7 @@ class Problem(ReadOnly, Stored):
     OF_ARMS = frozenset({"state_names", "groups", "support", "sizes"})
     FORMAT = Format(
         "rmab problem",
-        2,  # 1: one kernel per arm; still read
+        2,  # version 1 had one kernel per arm; it can still be read
         {"kernels", "start", "budget", "horizon"},
         OF_ARMS | {"phase_of", "discount", "normalise", "exact", "cost"},
         upgrades={1: dict},
@@ -142,25 +142,25 @@ class Problem(ReadOnly, Stored):
 
     @cached_property
     def budgets(self) -> IntArray | FloatArray:
-        """(H,) the budget of every step."""
+        """(H,) budget of each step."""
         return time.limits_of(self.budget, self.horizon)
 
     @cached_property
     def slots(self) -> IntArray:
-        """(H,) how many arms may be active at every step, where all cost the same; else how many of the cheapest."""
+        """(H,) number of arms that may be active at each step if all cost the same; else the number of the cheapest ones."""
         return costs.slots_of(self.budgets, self.cost)
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """The costs, (N,), (N, S) or (N, K, S); None where all are alike: then a budget is a number of arms (`slots`)."""
+        """Costs, (N,), (N, S) or (N, K, S); None if all are equal, so that a budget is a number of arms (`slots`)."""
         return costs.weights_of(self.cost)
 
     def costs_at(self, step: int, states: IntArray) -> FloatArray | None:
-        """(N,) what activating each arm costs at a step in these states (N,); None where all costs are alike."""
+        """(N,) cost of activating each arm at a step in these states (N,); None if all costs are equal."""
         return None if self.weights is None else costs.costs_in(self.weights, self.phase_of[step], states)
 
     def keeps_budget(self, active: BoolArray, step: int, states: IntArray) -> bool:
-        """Return whether these arms (N,), active together at a step in these states (N,), keep its budget."""
+        """Return whether the active arms (N,) are within the budget of a step in these states (N,)."""
         if (now := self.costs_at(step, states)) is not None:
             return bool(active @ now <= self.budgets[step] * (1.0 + costs.ROUNDING))
         count = int(np.count_nonzero(active))
@@ -168,18 +168,18 @@ class Problem(ReadOnly, Stored):
 
     @cached_property
     def discounts(self) -> FloatArray:
-        """(H,) what a reward of 1 at every step counts."""
+        """(H,) discount factor of each step."""
         return frozen(np.power(self.discount, np.arange(self.horizon), dtype=np.float64))
 
     @property
     def start_masses(self) -> FloatArray:
-        """(N, S) the probability of every start state."""
+        """(N, S) probabilities of the start states."""
         return time.masses_of(self.start, self.arms.states)
 
     def from_step(self, step: int, start: ArrayLike) -> Problem:
-        """Return what is left of an episode when the arms are in these states, or have these probabilities, at a step.
+        """Return the rest of an episode from a step on, with these start states or probabilities.
 
-        Where there is a discount, rewards count as if the step were the first.
+        A discount counts from that step on.
 
         Examples
         --------
@@ -191,21 +191,21 @@ class Problem(ReadOnly, Stored):
         return self.window(step, self.horizon - as_integer(step, "step"), start)
 
     def window(self, step: int, length: int, start: ArrayLike | None = None) -> Problem:
-        """Return the next `length` steps from a step on, in a cycle: after the last step comes the first, as in a day.
+        """Return the problem of `length` steps from a step on, in a cycle: the first step follows the last, as in a day.
 
         Parameters
         ----------
         step : int
             The first step of the window, 0..H-1.
         length : int
-            Its number of steps; more than H go around more than once.
+            Number of steps; more than H repeat the cycle.
         start : array_like, shape (N,) or (N, S), optional
-            Where the arms are at that step, or the probability of every state; by default as in this problem.
+            States of the arms at that step, or probabilities of all states; by default those of this problem.
 
         Returns
         -------
         Problem
-            With the budgets and phases of those steps. Rewards have the same shape as before.
+            With the budgets and phases of these steps. Rewards have the same shape as before.
 
         Examples
         --------
@@ -228,7 +228,7 @@ class Problem(ReadOnly, Stored):
         return Problem(self.arms, now, self.budgets[steps], size, self.phase_of[steps], **rest)
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the problem as plain arrays and numbers by name, as `from_fields` takes them."""
+        """Return the problem as plain arrays and numbers by name, for `from_fields`."""
         return {
             "start": self.start,
             "budget": self.budget,
@@ -241,7 +241,7 @@ class Problem(ReadOnly, Stored):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Build a problem from plain arrays and numbers by name; ModelError if they do not form one."""
+        """Build a problem from plain arrays and numbers by name; raise ModelError if they do not form one."""
         known = {name: fields.get(name) for name in cls.OF_ARMS}
         arms = Arms(fields["kernels"], **known, normalise=fields.get("normalise", False))
         rest = {name: fields[name] for name in ("phase_of", "discount", "exact", "cost") if name in fields}
@@ -251,8 +251,8 @@ class Problem(ReadOnly, Stored):
         """Return whether arms, start, budget, costs, horizon, phases and discount are equal."""
         if not isinstance(other, Problem):
             return NotImplemented
-        alike = ("horizon", "start", "budget", "phase_of", "discount", "exact", "cost")
-        return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in alike) and self.arms == other.arms
+        compared = ("horizon", "start", "budget", "phase_of", "discount", "exact", "cost")
+        return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in compared) and self.arms == other.arms
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -265,15 +265,15 @@ class Problem(ReadOnly, Stored):
 def checked_reward(reward: ArrayLike, problem: Problem) -> FloatArray:
     """Return the reward (N, S, 2) or (N, K, S, 2) as finite numbers by cell, (N * K, S, 2), or raise ModelError.
 
-    A reward without phases is the same in all of them.
+    A reward without phases holds in all phases.
     """
-    expect(problem, Problem, "problem", "; of a task, it is task.problem")
+    expect(problem, Problem, "problem", "; for a task, use task.problem")
     table, arms, phases = time.bare(as_floats(reward, "reward"), 4), problem.arms, problem.phases
     plain, timed = time.shape_of(1, arms.count, arms.states, 2), time.shape_of(phases, arms.count, arms.states, 2)
     if table.shape not in (plain, timed):
         hint = ""
         if table.ndim == 4 and phases == 1:
-            hint = "; where it depends on the time, the problem needs phase_of, for instance phase_of=range(horizon)"
+            hint = "; if it depends on the time, the problem needs phase_of, for example phase_of=range(horizon)"
         wanted = f"{time.words_of(phases, 'N', 'S', '2')} = {timed}"
         raise ModelError(f"reward must have shape {wanted}, got {table.shape}{hint}")
     for at in np.argwhere(~np.isfinite(table))[:1]:

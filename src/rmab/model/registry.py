@@ -1,16 +1,16 @@
-"""The names of adversaries; `rmab.model.adversaries` builds them."""
+"""Names of the adversaries; `rmab.model.adversaries` builds them."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from rmab.common import Entry, Registry
 
-FORESEES = "sees the plan of the episode to come: stronger than the paper's adversary"
+FORESEES = "sees the plan of the next episode, which makes it stronger than the paper's adversary"
 
 
 @dataclass(frozen=True)
 class AdversaryEntry(Entry):
-    """An adversary; foresees: whether it sees the plan of the episode to come, which the paper's adversary does not."""
+    """An adversary; foresees: whether it sees the plan of the next episode, unlike the paper's adversary."""
 
     foresees: bool = False
 
@@ -22,20 +22,22 @@ def _entry(name: str, summary: str, target: str = "", **facts: Any) -> Adversary
 ADVERSARIES = Registry(
     "adversary",
     [
-        _entry("ramp", "the paper's: a factor that grows from 0.5 to 1.5, the same for all"),
-        _entry("noisy", "a fixed quality of every unit, times independent noise"),
-        _entry("iid", "a fresh factor for every unit and episode"),
+        _entry("ramp", "as in the paper: a factor that grows from 0.5 to 1.5, the same for all units"),
+        _entry("noisy", "a fixed quality per unit, times independent noise"),
+        _entry("iid", "an independent factor for each unit and episode"),
         _entry("switching", "a random half of the units pays more, for about sqrt(T) episodes"),
         _entry("drifting", "two periods of a sinusoid, with a phase per unit"),
         _entry("alternating", "two fixed halves of the units pay more in turns"),
-        _entry("mixed", "half of the units are coins, the others drift"),
+        _entry("mixed", "half of the units are coin tosses, the others drift"),
         _entry("late", "half of the units pay nothing in the first 2T/5 episodes"),
-        _entry("lock", "half of the units pay little for sure, the others much at random"),
-        _entry("weekly", "every unit pays more in 2 episodes of 7, of its own"),
-        _entry("ninth", "every unit pays more in 3 episodes of 9, of its own"),
-        _entry("weather", "a fixed quality of every unit, times a factor of the episode that is common to all"),
-        _entry("adaptive", "lowers what was used often in the episodes so far", "answering:Adaptive"),
-        _entry("plan-aware", "lowers what the coming plan will use", "answering:PlanAware", foresees=True),
+        _entry("lock", "half of the units always pay little, the others pay much at random"),
+        _entry("weekly", "each unit pays more in 2 of every 7 episodes"),
+        _entry("ninth", "each unit pays more in 3 of every 9 episodes"),
+        _entry("weather", "a fixed quality per unit, times a factor per episode that is common to all"),
+        _entry("adaptive", "lowers the rewards of pairs that were used often so far", "answering:Adaptive"),
+        _entry(
+            "plan-aware", "lowers the rewards of units that the next plan will use", "answering:PlanAware", foresees=True
+        ),
     ],
     listed_by="rmab tasks",
     returns="rmab.model.adversary:Adversary",
@@ -49,7 +51,7 @@ def list_adversaries() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The name of every adversary, with one line on how it chooses rewards.
+        Name of each adversary, with one line on how it sets rewards.
 
     Examples
     --------

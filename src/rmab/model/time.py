@@ -1,14 +1,14 @@
-"""Time in the model: phases of the steps, budgets by step, and where an episode starts. All shapes are documented here.
+"""Time in the model: phases of the steps, budgets by step, and start states. All shapes are documented here.
 
-The H steps of an episode belong to K **phases**, for instance the hours of a day: `phase_of` (H,) says which. Kernels and
-rewards are the same at all steps of a phase. With one phase, which is the default, tables have no axis for it:
+The H steps of an episode belong to K **phases**, for example the hours of a day: `phase_of` (H,) has the phase of each step.
+Kernels and rewards are the same at all steps of a phase. With one phase, the default, tables have no axis for it:
 
     kernels  (N, S, 2, S)  or  (N, K, S, 2, S)        reward  (N, S, 2)  or  (N, K, S, 2)
     budget   B             or  (H,), one per step     start   (N,) states, or (N, S) probabilities
-    cost     (N,), (N, S)  or  (N, K, S), of one activation; 1 where none is given
+    cost     (N,), (N, S)  or  (N, K, S), of one activation; 1 by default
 
-Where every step differs there are K = H phases. Solvers and learners join the two axes of a table into one of **cells**, so
-that one phase costs nothing: cell ``n * K + k`` is arm (or group, or block) n in phase k.
+If every step differs, there are K = H phases. Solvers and learners join the two axes of a table into one axis of **cells**,
+so that one phase has no overhead: cell ``n * K + k`` is arm (or group, or block) n in phase k.
 """
 
 from __future__ import annotations
@@ -32,63 +32,61 @@ from rmab.common import (
 )
 from rmab.errors import ModelError
 
-Limit: TypeAlias = (
-    "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount where arms have costs
-)
-MOST_PHASES = 1_000_000  # whose number is not given by kernels: tables have all phases up to the last
-KEPT = 1e-9  # probabilities that miss a sum of 1 by no more are kept as they are, to the last bit
-MENDED = 1e-6 * (1 + 1e-6)  # those that miss it by no more are divided by their sum: float32, or eight printed digits
+Limit: TypeAlias = "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount if arms have costs
+MOST_PHASES = 1_000_000  # limit if the kernels do not give the number: tables have all phases up to the last
+UNCHANGED = 1e-9  # probabilities whose sum is within this of 1 are not changed
+RESCALED = 1e-6 * (1 + 1e-6)  # those within this are divided by their sum, as for float32 or printed digits
 AXES = ("arm", "phase", "state", "action", "next state")
 
 
 def location(index: Any, phases: int, first: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the axes of an index into a table: {'arm': 0, 'state': 1}, with the phase where there are several.
+    """Return the axes of an index into a table: {'arm': 0, 'state': 1}, with the phase if there are several.
 
-    `first` names the axes before that of the arms.
+    `first`: names of the axes before that of the arms.
     """
     axes = (*first, *(AXES if phases > 1 else AXES[:1] + AXES[2:]))
     return {axis: int(i) for axis, i in zip(axes, index, strict=False)}
 
 
 def place(index: Any, phases: int, first: tuple[str, ...] = ()) -> str:
-    """Return the words for such a location: 'arm 0, state 1'."""
+    """Describe such a location: 'arm 0, state 1'."""
     return ", ".join(f"{axis} {i}" for axis, i in location(index, phases, first).items())
 
 
 def shape_of(phases: int, *sizes: int) -> tuple[int, ...]:
-    """Return the shape of a table with these sizes, arms first, with an axis for the phases where there are several."""
+    """Return the shape of a table with these sizes, arms first, with an axis for the phases if there are several."""
     return sizes if phases == 1 else (sizes[0], phases, *sizes[1:])
 
 
 def words_of(phases: int, *letters: str) -> str:
-    """Return the same in letters, for messages: '(N, K, S, 2)'."""
+    """Return the same shape in letters, for messages: '(N, K, S, 2)'."""
     return f"({', '.join(letters if phases == 1 else (letters[0], 'K', *letters[1:]))})"
 
 
 def bare(table: NDArray[Any], axes: int, axis: int = 1) -> NDArray[Any]:
-    """Drop the axis of phases, where there are so many axes, if it has but one."""
+    """Drop the axis of phases from a table with this many axes, if there is only one phase."""
     return table.take(0, axis=axis) if table.ndim == axes and table.shape[axis] == 1 else table
 
 
 def cells(table: NDArray[Any], phases: int) -> NDArray[Any]:
-    """Join the axes of arms and phases: (N, K, ...) becomes (N * K, ...); with one phase nothing changes."""
+    """Join the axes of arms and phases: (N, K, ...) becomes (N * K, ...); unchanged with one phase."""
     return table if phases == 1 else table.reshape(-1, *table.shape[2:])
 
 
 def parted(table: NDArray[Any], phases: int) -> NDArray[Any]:
-    """Part the axis of cells again: (N * K, ...) becomes (N, K, ...); with one phase nothing changes."""
+    """Split the axis of cells: (N * K, ...) becomes (N, K, ...); unchanged with one phase."""
     return table if phases == 1 else table.reshape(-1, phases, *table.shape[1:])
 
 
 def by_step(table: NDArray[Any], count: int, phase_of: IntArray) -> NDArray[Any]:
-    """Return what a table of cells (C * K, ...) holds at every step: (C, H, ...), or (C, 1, ...) with one phase."""
+    """Return the values of a table of cells (C * K, ...) at each step: (C, H, ...), or (C, 1, ...) with one phase."""
     if len(table) == count:
         return table[:, np.newaxis]
     return np.asarray(table.reshape(count, -1, *table.shape[1:])[:, phase_of])
 
 
 def by_phase(table: NDArray[Any], phase_of: IntArray, phases: int) -> NDArray[Any]:
-    """Sum a table (N, H, ...) over the steps of every phase: (N, K, ...), or (N, ...) with one phase."""
+    """Sum a table (N, H, ...) over the steps of each phase: (N, K, ...), or (N, ...) with one phase."""
     if phases == 1:
         return np.asarray(table.sum(axis=1))
     total = np.zeros((phases, len(table), *table.shape[2:]), dtype=table.dtype)
@@ -104,15 +102,15 @@ def checked_discount(discount: object) -> float:
 
 
 def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> IntArray:
-    """Return the phase (H,) of every step, or raise ModelError.
+    """Return the phase (H,) of each step, or raise ModelError.
 
-    phases: how many the kernels have; 1 leaves the number open. By default all steps are of one phase, or every step is of
-    its own where the kernels have H phases.
+    phases: number of phases of the kernels; 1 leaves it open. By default all steps have the same phase, or each step has a
+    separate one if the kernels have H phases.
     """
     if phase_of is None:
         if phases not in (1, horizon):
-            which = f"which of the {phases} phases of the kernels each of the {horizon} steps belongs to"
-            raise ModelError(f"phase_of is needed: {which}")
+            which = f"the kernels have {phases} phases, and there are {horizon} steps"
+            raise ModelError(f"phase_of is missing: {which}; give the phase of each step")
         return frozen(np.zeros(horizon, dtype=np.int64) if phases == 1 else np.arange(horizon))
     given = as_floats(phase_of, "phase_of")
     if given.shape != (horizon,):
@@ -124,9 +122,9 @@ def checked_phases(phase_of: ArrayLike | None, phases: int, horizon: int) -> Int
 
 
 def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray | None = None) -> Limit:
-    """Return the budget, a number or one per step (H,), or raise ModelError unless all are in 0..N, or 0 or more with costs.
+    """Return the budget, a number or one per step (H,); raise ModelError unless all are in 0..N, or >= 0 with costs.
 
-    Budgets that are all the same become one number: equal problems are equal.
+    Equal budgets become one number, so that equal problems compare equal.
     """
     given = as_floats(budget, "budget") if is_list(budget) else None
     if given is None or given.ndim == 0:
@@ -136,7 +134,7 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray 
             raise ModelError(f"budget must be in 0..{arms} (the number of arms), got {limit}", field="budget")
         return limit
     if given.size == 0:
-        raise ModelError("budget must be a number, or one per step, got none", field="budget")
+        raise ModelError("budget must be a number, or one per step, got an empty list", field="budget")
     if given.shape != (horizon,):
         wrong = f"budget must be a number or have shape (H,) = ({horizon},), one per step, got {given.shape}"
         raise ModelError(wrong, code="bad-shape", field="budget")
@@ -151,19 +149,19 @@ def checked_limits(budget: ArrayLike, arms: int, horizon: int, cost: FloatArray 
 
 
 def check_phases(phases: int, arms: int, groups: int, states: int) -> None:
-    """Raise ModelError where there is no room for the kernels of all groups, and the rewards of all arms, in K phases."""
+    """Raise ModelError if the kernels of all groups and the rewards of all arms in K phases do not fit in memory."""
     if phases > 1:
         what = f"{arms} arms of {states} states in {phases} phases"
         check_memory(what, 16.0 * phases * states * (float(groups) * states + arms))
 
 
 def is_list(values: object) -> bool:
-    """Return whether these are several values, or may be: not a number, text, or anything else without a length."""
+    """Return whether these may be several values: not a number, a string, or anything else without a length."""
     return hasattr(values, "__len__") and not isinstance(values, str | bytes)
 
 
 def limits_of(budget: Limit, horizon: int) -> IntArray | FloatArray:
-    """(H,) the budget of every step."""
+    """(H,) budget of each step."""
     if isinstance(budget, np.ndarray):
         return budget
     check_memory(f"the budgets of {horizon} steps", 8.0 * horizon)
@@ -173,9 +171,9 @@ def limits_of(budget: Limit, horizon: int) -> IntArray | FloatArray:
 
 
 def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all: bool = True) -> IntArray | FloatArray:
-    """Return the state (N,) of each arm, or its probabilities (N, S); ModelError unless they lie within sizes (N,).
+    """Return the state (N,) of each arm, or its probabilities (N, S); raise ModelError unless they fit the sizes (N,).
 
-    Probabilities that leave no doubt become states: equal problems are equal.
+    Probabilities of 0 and 1 become states, so that equal problems compare equal.
     """
     given = as_floats(start, "start")
     if given.ndim != 2:
@@ -188,28 +186,28 @@ def checked_start(start: ArrayLike, sizes: IntArray, states: int, *, one_for_all
         why = "" if real[n, s] else f": arm {n} has states 0..{sizes[n] - 1}"
         raise ModelError(f"start: arm {n}, state {s} has probability {given[n, s]:g}{why}")
     sums = given.sum(axis=1)
-    for n in np.flatnonzero(np.abs(sums - 1.0) > MENDED)[:1]:
+    for n in np.flatnonzero(np.abs(sums - 1.0) > RESCALED)[:1]:
         raise ModelError(f"start: the probabilities of arm {n} sum to {sums[n]:.12g}, not 1")
-    if (off := np.abs(sums - 1.0) > KEPT).any():
+    if (off := np.abs(sums - 1.0) > UNCHANGED).any():
         notify_once("start masses that miss 1", f"start: the probabilities of {off.sum()} arms divided by their sums")
         given[off] /= sums[off, np.newaxis]
     return frozen(given.argmax(axis=1)) if np.isin(given, (0.0, 1.0)).all() else frozen(given)
 
 
 def masses_of(start: IntArray | FloatArray, states: int) -> FloatArray:
-    """(N, S) the probability of every start state."""
+    """(N, S) probabilities of the start states."""
     return start if start.ndim == 2 else np.eye(states)[start]  # type: ignore[return-value]
 
 
-def said(budget: Limit) -> str:
-    """Return the budget in words: '10', or '5 to 10'."""
+def format_limit(budget: Limit) -> str:
+    """Format the amount of a budget: '10', or '5 to 10'."""
     return f"{budget.min():g} to {budget.max():g}" if isinstance(budget, np.ndarray) else f"{budget:g}"
 
 
 def describe_budget(budget: Limit, *, exact: bool, cost: FloatArray | None) -> str:
-    """Return the words for a budget: 'budget 10', 'budget exactly 10', 'budget 100 at costs 22 to 50'."""
+    """Describe a budget: 'budget 10', 'budget exactly 10', 'budget 100 at costs 22 to 50'."""
     costs = ""
     if cost is not None:
         costs = f" at costs {cost.min():g} to {cost.max():g}" if np.ptp(cost) else f" at cost {cost.flat[0]:g}"
         costs += " by state" if cost.ndim > 1 else ""
-    return f"budget {'exactly ' if exact else ''}{said(budget)}{costs}"
+    return f"budget {'exactly ' if exact else ''}{format_limit(budget)}{costs}"

@@ -13,7 +13,7 @@ from rmab.model.time import place
 
 @dataclass(frozen=True, eq=False)
 class Trace(Adversary):
-    """Plays rewards (T, N, S, 2), or (T, N, K, S, 2) with phases, that the user recorded or made up."""
+    """Uses given rewards (T, N, S, 2), or (T, N, K, S, 2) with phases."""
 
     rewards: FloatArray
 
@@ -21,7 +21,7 @@ class Trace(Adversary):
     def of(
         cls, rewards: ArrayLike, *, low: float | None = None, high: float | None = None, passive_zero: bool = False
     ) -> "Trace":
-        """Check the rewards against the declared range (by default the range that they have) and declarations."""
+        """Build from rewards, after checking them against the declared range (by default their range) and declarations."""
         table = checked_tables(rewards, "rewards", "T", "episode")
         least, most = checked_range(table.min() if low is None else low, table.max() if high is None else high)
         for at in np.argwhere(~((table >= least) & (table <= most)))[:1]:
@@ -29,20 +29,20 @@ class Trace(Adversary):
         if not isinstance(passive_zero, bool):
             raise ModelError(f"passive_zero must be true or false, got {passive_zero!r}")
         for at in np.argwhere(passive_zero & (table[..., 0] != 0))[:1]:
-            raise ModelError(f"rewards: passive rewards are declared zero, but {_place(table, at)} pays")
+            raise ModelError(f"rewards: passive rewards are declared zero, but {_place(table, at)} is not 0")
         return cls(len(table), least, most, passive_zero, frozen(table))
 
     @property
     def base(self) -> FloatArray:
-        """The mean over all episodes."""
+        """Mean over all episodes."""
         return np.asarray(self.rewards.mean(axis=0))
 
     def treats_alike(self, groups: IntArray) -> bool:
-        """Compare every arm with the first of its group."""
+        """Compare each arm with the first arm of its group."""
         return np.array_equal(self.rewards, self.rewards[:, first_of(groups)])
 
     def repeated(self, times: int) -> "Trace":
-        """Return the same rewards for every copy of an arm."""
+        """Return the adversary with the same rewards for every copy of an arm."""
         return replace(self, rewards=frozen(np.repeat(self.rewards, times, axis=1)))
 
     def choose(self, t: int, visits: IntArray | None) -> FloatArray:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Views: what a learner may know of a task, and nothing else (Xiong & Li 2024, Section 3)."""
+"""Views: what a learner may know of a task (Xiong & Li 2024, Section 3)."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ FeedbackMode = Literal["bandit", "active", "full"]
 
 @dataclass(frozen=True, eq=False)
 class View(ReadOnly, Stored):
-    """What a learner may know of a task before it starts, and nothing else: no kernels, no rewards.
+    """What a learner may know of a task in advance: no kernels and no rewards.
 
-    `Task.view` makes it. A programme that runs live fills it in by hand.
+    `Task.view` builds it. A live programme fills it in.
 
     Parameters
     ----------
     arms, states, horizon, episodes : int
-        The sizes N, S, H and T.
+        Sizes N, S, H and T.
     budget : int or array of int, shape (H,)
-        The budget B, or that of every step.
+        The budget B, or that of each step.
     start : array of int, shape (N,), or of float, shape (N, S)
-        The state in which each arm starts an episode, or the probability of every state.
+        The state in which each arm starts an episode, or the probabilities of all states.
     low, high : float
-        The declared range of every reward.
+        Declared range of the rewards.
     feedback : {'bandit', 'active', 'full'}
         Which rewards are revealed after an episode: those of visited pairs (state, action), of visited active pairs, or
-        all of them (privileged: no real programme sees them).
+        all of them (privileged: no real programme observes them).
     passive_zero : bool
-        Whether passive arms are declared to pay nothing.
+        Whether passive arms are declared to have reward 0.
     pooled_rewards : bool
-        Whether arms of one group are declared to be paid alike.
+        Whether arms of one group are declared to have equal rewards.
     groups, support, sizes, state_names
-        As in `Arms`, or None. Where several arms share a group, `support` has one table per group, (G, S, 2, S) or
-        (G, K, S, 2, S); one per arm is taken, too.
+        As in `Arms`, or None. If several arms share a group, `support` has one table per group, (G, S, 2, S) or
+        (G, K, S, 2, S); one per arm is accepted, too.
     phase_of : array of int, shape (H,), optional
-        The phase of every step, as in `Problem`. Dynamics and rewards are learned for each phase by itself.
+        The phase of each step, as in `Problem`. Dynamics and rewards are learned separately for each phase.
     phases : int, optional
-        K, the number of phases; 0, the default, stands for those that `phase_of` has.
+        K, the number of phases; 0, the default, means the number in `phase_of`.
     discount : float, default 1
-        As in `Problem`. Most learners are for rewards that all count alike, and say so where it is less than 1.
+        As in `Problem`. Most learners do not support discounting, and raise an error if it is less than 1.
     exact : bool, default False
     cost : array of float, shape (N,), (N, S) or (N, K, S), optional
         As in `Problem`.
@@ -70,7 +70,7 @@ class View(ReadOnly, Stored):
     Raises
     ------
     ModelError
-        Where a view is not one of any task; the message names what and where.
+        If a field is wrong; the message names the field and the entry.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class View(ReadOnly, Stored):
 
     FORMAT = Format(
         "rmab view",
-        2,  # 1: support by arm; still read
+        2,  # version 1 had the support by arm; it can still be read
         {"arms", "states", "horizon", "episodes", "budget", "start", "low", "high", "feedback"}
         | {"passive_zero", "pooled_rewards"},
         {"groups", "support", "sizes", "state_names", "phase_of", "phases", "discount", "exact", "cost"},
@@ -115,7 +115,7 @@ class View(ReadOnly, Stored):
     )
 
     def __post_init__(self) -> None:
-        """Check every field as a problem's are, and make the arrays read-only copies."""
+        """Validate every field like those of a problem, and copy the arrays as read-only."""
         try:
             self._check_sizes()
             self._check_rewards()
@@ -158,66 +158,66 @@ class View(ReadOnly, Stored):
             self._set(sizes=as_indices(self.sizes, "sizes", (self.arms,), self.states + 1, 1))
         groups = self.arms if self.groups is None else np.unique(self.groups).size
         if self.groups is not None and groups <= self.groups.max():
-            raise ModelError("groups must be labels 0, 1, ... with none left out")
+            raise ModelError("groups must be labels 0, 1, ... without gaps")
         time.check_phases(self.phases, self.arms, groups, self.states)
         self._set(state_names=checked_names(self.state_names, self.states))
         member, every = np.unique(self.group_of, return_index=True)[1], self.real_states
-        alike = every == every[member[self.group_of]]
+        same = every == every[member[self.group_of]]
         if self.support is not None:
             given = as_floats(self.support, "support")
             rows = self.arms if given.shape[:1] == (self.arms,) else groups
             support = _support(given, every if rows == self.arms else every[member], self.states, self.phases)
             if groups < rows:
-                alike &= (support == support[member[self.group_of]]).reshape(self.arms, -1).all(axis=1)
+                same &= (support == support[member[self.group_of]]).reshape(self.arms, -1).all(axis=1)
                 support = support[member]
             self._set(support=frozen(support))
-        for n in np.flatnonzero(~alike)[:1]:
+        for n in np.flatnonzero(~same)[:1]:
             raise ModelError(
-                f"groups: arms {member[self.group_of[n]]} and {n} are of one group, but differ in size or support"
+                f"groups: arms {member[self.group_of[n]]} and {n} are in one group, but differ in size or support"
             )
 
     @property
     def group_of(self) -> IntArray:
-        """(N,) the group of each arm: `groups`, or 0..N-1 where none were declared."""
+        """(N,) group of each arm: `groups`, or 0..N-1 if none were declared."""
         return np.arange(self.arms) if self.groups is None else self.groups
 
     @property
     def support_of(self) -> IntArray:
-        """(N,) the row of `support` for each arm: that of its group where groups are fewer than arms."""
+        """(N,) row of `support` for each arm: that of its group if there are fewer groups than arms."""
         return np.arange(self.arms) if self.support is None or len(self.support) == self.arms else self.group_of
 
     @cached_property
     def steps(self) -> IntArray:
-        """(H,) the phase of every step, 0 where there is but one."""
+        """(H,) phase of each step; 0 if there is only one."""
         return frozen(np.zeros(self.horizon, dtype=np.int64)) if self.phase_of is None else self.phase_of
 
     @cached_property
     def budgets(self) -> IntArray | FloatArray:
-        """(H,) the budget of every step."""
+        """(H,) budget of each step."""
         return time.limits_of(self.budget, self.horizon)
 
     @cached_property
     def slots(self) -> IntArray:
-        """(H,) how many arms may be active at every step, where all cost the same; else how many of the cheapest."""
+        """(H,) number of arms that may be active at each step if all cost the same; else the number of the cheapest ones."""
         return costs.slots_of(self.budgets, self.cost)
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """The costs, (N,), (N, S) or (N, K, S); None where all are alike: then a budget is a number of arms (`slots`)."""
+        """Costs, (N,), (N, S) or (N, K, S); None if all are equal, so that a budget is a number of arms (`slots`)."""
         return costs.weights_of(self.cost)
 
     @property
     def real_states(self) -> IntArray:
-        """(N,) the number of states of each arm without padding."""
+        """(N,) number of states of each arm, without padding."""
         return np.full(self.arms, self.states) if self.sizes is None else self.sizes
 
     @property
     def start_masses(self) -> FloatArray:
-        """(N, S) the probability of every start state."""
+        """(N, S) probabilities of the start states."""
         return time.masses_of(self.start, self.states)
 
     def situated(self, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None) -> View:
-        """Return the view of an episode that starts elsewhere, has another budget, or ends sooner; None: as it is.
+        """Return the view with other start states, another budget, or a shorter horizon; None keeps the present value.
 
         Examples
         --------
@@ -229,24 +229,24 @@ class View(ReadOnly, Stored):
             return self
         steps = self.horizon if horizon is None else as_integer(horizon, "horizon")
         if not 1 <= steps <= self.horizon:
-            raise ModelError(f"horizon must be in 1..{self.horizon} (that of the view), got {steps}")
-        own = self.budget[:steps] if isinstance(self.budget, np.ndarray) else self.budget
-        changes: dict[str, Any] = {"horizon": steps, "budget": own if budget is None else budget}
+            raise ModelError(f"horizon must be in 1..{self.horizon} (the horizon of the view), got {steps}")
+        present = self.budget[:steps] if isinstance(self.budget, np.ndarray) else self.budget
+        changes: dict[str, Any] = {"horizon": steps, "budget": present if budget is None else budget}
         if start is not None:
             changes["start"] = time.checked_start(start, self.real_states, self.states)
         phase_of = None if self.phase_of is None else self.phase_of[:steps]
-        made = replace(self, **changes, phase_of=phase_of)
-        alike = all(np.array_equal(getattr(made, one), getattr(self, one)) for one in ("horizon", "budgets", "start"))
-        return self if alike else made
+        changed = replace(self, **changes, phase_of=phase_of)
+        same = all(np.array_equal(getattr(changed, one), getattr(self, one)) for one in ("horizon", "budgets", "start"))
+        return self if same else changed
 
     def to_fields(self) -> dict[str, Any]:
-        """Return all that is declared, by name."""
+        """Return all declared fields by name."""
         plain = {one.name: getattr(self, one.name) for one in fields_of(self) if one.name not in ("exact", "cost")}
         return {**plain, **costs.given_budget(self)}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Build a view from what `to_fields` returns; ModelError if it does not form one."""
+        """Build a view from what `to_fields` returns; raise ModelError if it is not valid."""
         return cls(**{"groups": None, "support": None, "sizes": None, "state_names": None, **fields})
 
     def __repr__(self) -> str:
@@ -257,19 +257,19 @@ class View(ReadOnly, Stored):
 
 
 def _phases(view: View, horizon: int) -> tuple[IntArray | None, int]:
-    """Return the phase of every step, None where there is but one, and their number."""
+    """Return the phase of each step, None if there is only one, and the number of phases."""
     phase_of = None if view.phase_of is None else time.checked_phases(view.phase_of, 1, horizon)
     used = 1 if phase_of is None else int(phase_of.max()) + 1
     phases = as_integer(view.phases, "phases") or used
     if phases < used or (phase_of is None and phases > 1):
-        raise ModelError(f"phases: there are {used} in phase_of, got {phases}")
+        raise ModelError(f"phases: phase_of has {used}, got {phases}")
     if phases > time.MOST_PHASES:
         raise ModelError(f"phases must be at most {time.MOST_PHASES}, got {phases}")
     return phase_of if phases > 1 else None, phases
 
 
 def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArray:
-    """Return (N, [K,] S, 2, S) bools in which every row of a real state has a real successor."""
+    """Return the support (N, [K,] S, 2, S) as bools; raise ModelError if a state has no possible successor."""
     given, shape = as_floats(support, "support"), time.shape_of(phases, sizes.size, states, 2, states)
     if given.shape != shape or not np.isin(given, (0, 1)).all():
         wanted = f"{time.words_of(phases, 'N', 'S', '2', 'S')} = {shape}"

@@ -219,7 +219,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     loaded: Any = load_any(path)
     policy: Any = loaded.policy if isinstance(loaded, PlanResult) else loaded
     if not isinstance(policy, Policy):
-        raise FileError(f"{path}: the file holds a {type(policy).__name__}, not a policy")
+        raise FileError(f"{path}: the file contains a {type(policy).__name__}, not a policy")
     return policy
 
 

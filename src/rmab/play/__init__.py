@@ -1,4 +1,4 @@
-"""What happens in an episode: policies, the simulator, and the feedback that a learner gets."""
+"""Episodes: policies, the simulator, and the feedback of a learner."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Episodes as they happened, and what a learner sees of them: all states and actions, and the rewards that are revealed."""
+"""Trajectories of episodes, and the feedback of a learner: all states and actions, and the revealed rewards."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rmab.model import (
     bare,
     checked_limits,
     costs_in,
+    format_limit,
     limits_of,
     location,
     place,
-    said,
     shape_of,
     slots_of,
     words_of,
@@ -29,16 +29,16 @@ from rmab.model.costs import ROUNDING
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(ReadOnly):
-    """One episode as it happened.
+    """Trajectory of one episode.
 
     Parameters
     ----------
     states : array of int, shape (H+1, N)
-        The state of each arm before each step, and after the last one.
+        State of each arm before each step, and after the last one.
     actions : array of bool, shape (H, N)
         Which arms were active at each step.
     reward : float
-        The total reward of the episode.
+        Total reward of the episode.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Trajectory(ReadOnly):
 
 
 def pairs_of(states: NDArray[np.integer], actions: BoolArray, sizes: tuple[int, int], phase_of: IntArray) -> IntArray:
-    """(..., H, N) the place of every visited pair in a flat table (N, [K,] S, 2): one number per step and arm.
+    """(..., H, N) position of each visited pair in a flat table (N, [K,] S, 2): one number per step and arm.
 
     states (..., H+1, N), actions (..., H, N), sizes (K, S), phase_of (H,) or longer.
     """
@@ -71,14 +71,14 @@ def pairs_of(states: NDArray[np.integer], actions: BoolArray, sizes: tuple[int, 
 
 @dataclass(frozen=True, eq=False)
 class Batch(ReadOnly):
-    """The outcome of R simulated episodes.
+    """Results of R simulated episodes.
 
     Parameters
     ----------
     rewards : array of float, shape (R,)
-        The total reward of each episode.
+        Total reward of each episode.
     activations : array of int, shape (R,)
-        The number of activations in each episode.
+        Number of activations in each episode.
 
     Examples
     --------
@@ -109,20 +109,20 @@ class Batch(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Feedback(ReadOnly):
-    """One episode as a learner sees it: what all arms did, and the rewards that were revealed.
+    """What a learner observes of one episode: states and actions of all arms, and the revealed rewards.
 
     Parameters
     ----------
     episode : int
-        The number of the episode, from 0.
+        Number of the episode, from 0.
     states : array_like of int, shape (H+1, N)
-        The state of each arm before each step, and after the last one. The first row is where the episode started.
+        State of each arm before each step, and after the last one. The first row has the start states.
     actions : array_like of bool, shape (H, N)
         Which arms were active at each step.
     rewards : array_like of float, shape (N, S, 2) or (N, K, S, 2)
-        What each arm paid per step in this episode, by state and action, and by phase; NaN where it was not revealed.
+        Reward of each arm per step in this episode, by state and action, and by phase; NaN if it was not revealed.
     budget : int or array_like of int, shape (H,), optional
-        The budget that was in force, where it was another than the view's; with costs, any amount.
+        The actual budget, if it differs from the view's; with costs, any amount.
 
     Raises
     ------
@@ -159,9 +159,9 @@ class Feedback(ReadOnly):
 
     @classmethod
     def of_simulation(cls, view: View, episode: int, trajectory: Trajectory, reward: FloatArray) -> Feedback:
-        """Return what `reveal` returns, of an episode that the simulator played under this view, with rewards of ours.
+        """Do as `reveal`, for an episode of the simulator with this view and trusted rewards.
 
-        Nothing is copied or checked, and `check` has nothing to do for a learner with this very view.
+        Nothing is copied or checked, and `check` skips its work for a learner with the same view object.
         """
         states, actions = trajectory.states.astype(np.int64), trajectory.actions
         feedback = cls.__new__(cls)
@@ -170,14 +170,14 @@ class Feedback(ReadOnly):
         return feedback
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the view: another process checks for itself."""
+        """Omit the view, so that another process checks the feedback."""
         return {name: value for name, value in vars(self).items() if name != "_view"}
 
     @classmethod
     def reveal(
         cls, view: View, episode: int, trajectory: Trajectory, reward: ArrayLike, budget: ArrayLike | None = None
     ) -> Feedback:
-        """Keep of the reward only what the view's feedback mode reveals of this trajectory; budget as in `Feedback`."""
+        """Return the feedback with only those rewards that the view's feedback mode reveals; budget as in `Feedback`."""
         expect(view, View, "view")
         expect(trajectory, Trajectory, "trajectory")
         feedback = cls(episode, trajectory.states, trajectory.actions, (), budget)
@@ -203,7 +203,7 @@ class Feedback(ReadOnly):
     ) -> Feedback:
         """Build feedback from the reward of each arm at each step, (H, N), as a live programme records it; NaN if unknown.
 
-        FeedbackError if the view allows no such episode, or a pair was paid differently at two steps of a phase.
+        Raise FeedbackError if the episode contradicts the view, or rewards of a pair differ between steps of a phase.
         """
         expect(view, View, "view")
         table = np.full(shape_of(view.phases, view.arms, view.states, 2), np.nan)
@@ -216,20 +216,22 @@ class Feedback(ReadOnly):
         pair, known = _pairs_of(view, whole.states, whole.actions), ~np.isnan(paid)
         table.reshape(-1)[pair[known]] = paid[known]
         for h, n in np.argwhere(known & (table.reshape(-1)[pair] != paid))[:1]:
-            wrong = f"arm {n} is paid {paid[h, n]} at step {h}, but differently for the same pair at another step"
+            wrong = (
+                f"the reward of arm {n} at step {h} is {paid[h, n]}, but another step has a different one for the same pair"
+            )
             raise FeedbackError(f"rewards: {wrong}", field="rewards", step=h, arm=n)
         return cls(episode, whole.states, whole.actions, table, budget)
 
     def check(self, view: View, episode: int) -> None:
         """Raise FeedbackError unless an episode with this number and view can give this feedback.
 
-        Checked are shapes, states, the budget, impossible transitions, the range of rewards, and that exactly the rewards
-        are present which the feedback mode reveals. An episode may start anywhere, and end before the view's horizon.
+        This checks shapes, states, the budget, impossible transitions, the range of rewards, and that exactly the rewards
+        that the feedback mode reveals are present. An episode may start in any state, and end before the view's horizon.
         """
         if self.episode != episode:
-            wrong = f"got feedback of episode {self.episode}, but episode {episode} is due"
+            wrong = f"expected feedback of episode {episode}, got episode {self.episode}"
             raise FeedbackError(wrong, code="wrong-episode", episode=self.episode)
-        if getattr(self, "_view", None) is view:  # the simulator played it under this very view
+        if getattr(self, "_view", None) is view:  # the simulator used the same view object
             return
         _check_trajectory(view, self)
         phases = view.phases
@@ -250,15 +252,15 @@ class Feedback(ReadOnly):
             wrong = f"rewards: {place(at, phases)} paid {value}, outside [{least:g}, {most:g}]"
             raise FeedbackError(wrong, field="rewards", **location(at, phases))
         if view.pooled_rewards and view.groups is not None:
-            self._check_alike(view.groups, slack)
+            self._check_pooled(view.groups, slack)
 
     def elsewhere(self, view: View) -> str:
-        """Return in what the episode was another than the view's, in words: start, horizon or budget; empty in nothing."""
+        """Describe how the episode differs from the view in start, horizon or budget; empty if it does not."""
         steps = len(self.actions)
         if steps < view.horizon:
             return f"the episode has {steps} steps, not {view.horizon}"
         if self.budget is not None and not np.array_equal(limits_of(self.budget, steps), view.budgets):
-            return f"the budget was {said(self.budget)}, not {said(view.budget)}"
+            return f"the budget was {format_limit(self.budget)}, not {format_limit(view.budget)}"
         first, drawn = self.states[0], view.start.ndim == 2
         wrong = view.start[np.arange(view.arms), first] == 0 if drawn else first != view.start
         for n in np.flatnonzero(wrong)[:1]:
@@ -270,14 +272,14 @@ class Feedback(ReadOnly):
         sizes = f"episode {self.episode}, {many(steps, 'step')}, {many(arms, 'arm')}"
         return f"Feedback({sizes}, {known} of {self.rewards.size} rewards revealed)"
 
-    def _check_alike(self, groups: IntArray, slack: float) -> None:
-        """Raise FeedbackError where arms of one group, declared to be paid alike, are paid differently."""
+    def _check_pooled(self, groups: IntArray, slack: float) -> None:
+        """Raise FeedbackError if rewards within a group differ, although they are declared equal."""
         most = np.full((int(groups.max()) + 1, *self.rewards.shape[1:]), np.nan)
         np.fmax.at(most, groups, self.rewards)
         for at in np.argwhere(self.rewards < most[groups] - slack)[:1]:
             n, rest = at[0], tuple(at[1:])
-            alike = (groups == groups[n]) & (self.rewards[:, *rest] == most[groups[n], *rest])
-            other, value = int(np.flatnonzero(alike)[0]), self.rewards[tuple(at)]
+            highest = (groups == groups[n]) & (self.rewards[:, *rest] == most[groups[n], *rest])
+            other, value = int(np.flatnonzero(highest)[0]), self.rewards[tuple(at)]
             wrong = f"rewards: {place(at, self.rewards.ndim - 2)} paid {value}, not as arm {other} of its group"
             raise FeedbackError(wrong, field="rewards", **location(at, self.rewards.ndim - 2))
 
@@ -297,14 +299,14 @@ def _binary(values: ArrayLike) -> BoolArray:
 
 
 def _limit(budget: ArrayLike, arms: int, steps: int) -> Limit:
-    """Return a budget: a number of arms, or any amount, which only a view with costs takes (`Feedback.check`)."""
+    """Return a budget: a number of arms, or any amount, which only a view with costs accepts (`Feedback.check`)."""
     given = as_floats(budget, "budget")
     whole = bool((given == np.floor(given)).all() and (given <= arms).all())
     return checked_limits(budget, arms, steps, None if whole else np.ones(arms))
 
 
 def _check_places(view: View, feedback: Feedback) -> None:
-    """Raise FeedbackError unless states and actions have the right shape, and all arms have these states."""
+    """Raise FeedbackError unless states and actions have the right shapes, and all states exist."""
     states, actions = feedback.states, feedback.actions
     steps = len(actions)
     if actions.shape != (steps, view.arms) or not 1 <= steps <= view.horizon:
@@ -314,12 +316,12 @@ def _check_places(view: View, feedback: Feedback) -> None:
         raise wrong_shape(FeedbackError, "states", f"(H+1, N) = {(steps + 1, view.arms)}", states.shape)
     sizes = np.full(view.arms, view.states) if view.sizes is None else view.sizes
     for h, n in np.argwhere((states < 0) | (states >= sizes))[:1]:
-        wrong = f"step {h}: arm {n} is in state {states[h, n]}, it has states 0..{sizes[n] - 1}"
+        wrong = f"step {h}: arm {n} is in state {states[h, n]}, expected 0..{sizes[n] - 1}"
         raise FeedbackError(wrong, step=h, arm=n)
 
 
 def _check_budget(view: View, feedback: Feedback) -> None:
-    """Raise FeedbackError unless the active arms kept the budget at every step: that of the view, or the feedback's."""
+    """Raise FeedbackError unless the active arms are within the budget at each step: that of the feedback or the view."""
     actions, steps = feedback.actions, len(feedback.actions)
     budgets: FloatArray | IntArray = view.budgets[:steps]
     if feedback.budget is not None:
@@ -348,12 +350,12 @@ def _check_trajectory(view: View, feedback: Feedback) -> None:
         support = view.support.reshape(-1, 2, view.states)
         for h, n in np.argwhere(~support[row, actions.astype(np.int64), states[1:]])[:1]:
             move = f"{states[h, n]} to {states[h + 1, n]}"
-            wrong = f"step {h}: arm {n} moves from state {move}, which was declared impossible"
+            wrong = f"step {h}: arm {n} moves from state {move}, which is declared impossible"
             raise FeedbackError(wrong, code="impossible-move", step=h, arm=n)
 
 
 def _pairs_of(view: View, states: NDArray[np.integer], actions: BoolArray) -> IntArray:
-    """(H, N) the place of every visited pair in a flat table of the view."""
+    """(H, N) position of each visited pair in a flat table of the view."""
     return pairs_of(states, actions, (view.phases, view.states), view.steps)
 
 

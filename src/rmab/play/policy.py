@@ -45,17 +45,17 @@ from rmab.play.compiled.selection import select, select_within
 
 Rule = Literal["fill", "at-most", "auto"]
 Rounding = Literal["top", "dependent"]
-LARGE = 1_000_000  # numbers of a table that is worked on step by step, so that nothing else is as large
-FREE = 1e-6  # of the largest index: what is less than this below 0 may be 0, as plans are certified to no more
+LARGE = 1_000_000  # tables with more numbers are checked step by step, to save memory
+FREE = 1e-6  # relative to the largest index: a smaller negative index counts as 0, the accuracy of certified plans
 
 
 @runtime_checkable
 class Policy(Protocol):
     """Anything with a method `act`, which decides one step at a time.
 
-    All randomness of a policy comes from the generator that `act` is given. A policy has no memory: rounds and threads share
-    it. One that needs a memory has a second method, ``begin(states, rng)``, which returns a new object with `act`: that one
-    plays a single episode from these states, is asked once at every step, and may remember what it likes.
+    A policy takes all random numbers from the generator passed to `act`. It has no memory, as rounds and threads share it. A
+    policy that needs memory has a second method, ``begin(states, rng)``, which returns a new object with `act`: this object
+    plays a single episode from these states, is called once at each step, and may store anything.
 
     Examples
     --------
@@ -75,31 +75,31 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexPolicy(Stored):
-    """Activate the arms of highest index, up to the budget; ties are broken at random.
+    """Policy that activates the arms with the highest indices, up to the budget; ties are broken at random.
 
     Parameters
     ----------
     table : array_like of float, shape (N, H, S) or (N, S)
-        The index of arm n in state s at step h. A table (N, S) holds at every step of any horizon.
+        Index of arm n in state s at step h. A table (N, S) holds at each step of any horizon.
     budget : int or array_like of int, shape (H,)
-        How many arms to activate at each step, at most; with costs, what the active arms may cost together.
+        Maximum number of active arms at each step; with costs, maximum total cost of the active arms.
     rule : {'fill', 'at-most', 'auto'}, default 'fill'
-        'fill' always spends the full budget, also on arms that it does no good. 'at-most' leaves arms with index 0 or less
-        passive. 'auto' leaves arms passive whose index is negative, by more than rounding may have made of 0: where the
-        index is what activating is worth, it harms nobody just to fill the budget, and takes what is free.
+        'fill' always uses the full budget, even on arms that it does not help. 'at-most' leaves arms with index 0 or less
+        passive. 'auto' leaves arms with a negative index passive, beyond rounding errors: if the index is the value of
+        activation, it does no harm to fill the budget, and uses free activations.
     rounding : {'top', 'dependent'}, default 'top'
-        'top' takes the highest indices. 'dependent' reads the table as probabilities, scaled down if they sum to more
+        'top' takes the highest indices. 'dependent' takes the table as probabilities, scaled down if they sum to more
         than the budget, and activates arm n with probability ``table[n, h, s]``. With 'fill', slots that sampling leaves
-        free go to the highest indices, so only 'at-most' keeps the probabilities exactly.
+        free go to the highest indices, so only 'at-most' has exactly these probabilities.
     cost : array_like of float, shape (N,), (N, S) or (N, H, S), optional
-        What activating each arm costs, in each state, at each step; 1 by default. Then 'top' takes the highest indices that
-        still fit: an arm that does not is left out, and the next ones are tried. So an index should be what an activation is
-        worth per unit of cost. With 'dependent', all arms but one keep their probabilities.
+        Cost of activating each arm, or in each state, or at each step and state; 1 by default. With costs, 'top' takes the
+        highest indices that still fit: an arm that does not fit is skipped, and the next ones are tried. So an index should
+        be the value of an activation per unit of cost. With 'dependent', all arms but one have exactly their probabilities.
 
     Notes
     -----
-    Compared with arms that could be divided, 'top' loses at each step at most what the first arm that does not fit is worth:
-    the greedy rule for knapsacks (Dantzig 1957).
+    Compared with divisible arms, 'top' loses at each step at most the value of the first arm that does not fit: the greedy
+    rule for knapsacks (Dantzig 1957).
 
     Raises
     ------
@@ -116,7 +116,7 @@ class IndexPolicy(Stored):
     >>> policy.act(0, np.array([0, 0]), np.random.default_rng(0))
     array([False,  True])
 
-    It can be saved to a file and loaded again, for instance by another process.
+    It can be saved to a file and loaded again, for example by another process.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +159,7 @@ class IndexPolicy(Stored):
 
     @classmethod
     def of(cls, model: Problem | View, table: ArrayLike, *, rule: Rule = "fill", rounding: Rounding = "top") -> Self:
-        """Return the policy of a table under the budget and costs of a problem or a view; an exact budget is always spent.
+        """Return the policy of a table with the budget and costs of a problem or a view; an exact budget is always used.
 
         Examples
         --------
@@ -184,9 +184,9 @@ class IndexPolicy(Stored):
         rounding: Rounding = "top",
         cost: FloatArray | None = None,
     ) -> Self:
-        """Return the policy of a table with steps first, (H, N, S), which it takes over: without a copy, and read-only.
+        """Return the policy of a table with steps first, (H, N, S), without a copy; the table becomes read-only.
 
-        The caller has checked the arguments; only a table that is not finite is refused.
+        The caller has checked the arguments; only finiteness of the table is checked.
         """
         if not np.isfinite(table.sum()):
             _check_values(table.transpose(1, 0, 2), rounding)
@@ -195,7 +195,7 @@ class IndexPolicy(Stored):
         return policy
 
     def with_table(self, table: ArrayLike) -> Self:
-        """Return the policy of another table, with the same budget, costs and rules: to add noise or to break ties.
+        """Return the policy with another table and the same budget, costs and rules, for example to add noise.
 
         Examples
         --------
@@ -219,23 +219,23 @@ class IndexPolicy(Stored):
         budget: float | None = None,
         available: ArrayLike | None = None,
     ) -> BoolArray:
-        """Return which arms to activate now: what a controller calls at every step.
+        """Return which arms to activate now; a controller calls this at each step.
 
-        Threads may share a policy. A call takes some microseconds (benchmarks/REPORT.md has its latency), except for the
-        first one of a process, which loads compiled code: `rmab warm` prepares it.
+        Threads may share a policy. A call takes a few microseconds (benchmarks/REPORT.md has its latency), except for the
+        first one of a process, which loads compiled code (see `rmab warm`).
 
         Parameters
         ----------
         h : int
             The step, from 0.
         states : array of int, shape (N,)
-            The state of every arm now.
+            Current state of each arm.
         rng : numpy.random.Generator
-            Breaks ties, and draws where rounding is 'dependent'.
+            Source of random numbers, for ties and for 'dependent' rounding.
         budget : float, optional
-            The budget now, where it is another than planned: a limit that has just fallen.
+            Current budget, if it differs from the planned one, for example after a limit was lowered.
         available : array_like of bool, shape (N,), optional
-            Which arms can be activated now. By default all can.
+            Which arms can be activated now; all by default.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class IndexPolicy(Stored):
         Raises
         ------
         PolicyError
-            If the table has no such step, or an arm no such state.
+            If the table has no such step, or an arm has no such state.
 
         Examples
         --------
@@ -270,7 +270,7 @@ class IndexPolicy(Stored):
         budget: Limit | None = None,
         available: BoolArray | None = None,
     ) -> BoolArray:
-        """Return what `act` returns, from arguments that were checked; the stream (4,) moves on, as in the simulator."""
+        """Do the work of `act` with checked arguments; the stream (4,) advances, as in the simulator."""
         arms = np.arange(len(self.table)) if available is None else np.flatnonzero(available)
         now = states[arms]
         index = self.table[arms, now] if self.table.ndim == 2 else self.table[arms, h, now]
@@ -292,19 +292,19 @@ class IndexPolicy(Stored):
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """The costs, (N,), (N, S) or (N, H, S); None where all are alike."""
+        """Costs, (N,), (N, S) or (N, H, S); None if all are equal."""
         return weights_of(self.cost)
 
     @cached_property
     def floor(self) -> float:
-        """The index above which an arm may be active: minus infinity where the budget is always spent."""
+        """Index above which an arm may be active; minus infinity if the budget is always used."""
         if self.rule == "fill":
             return -np.inf
         return 0.0 if self.rule == "at-most" else -max(FREE * float(np.abs(self.table).max()), np.finfo(float).tiny)
 
     @property
     def _steps(self) -> int | None:
-        """The number of steps that it is made for; None for any."""
+        """Number of steps that the policy is for; None for any."""
         if self.table.ndim == 3:
             return int(self.table.shape[1])
         return self.budget.size if isinstance(self.budget, np.ndarray) else None
@@ -322,23 +322,21 @@ class IndexPolicy(Stored):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Build a policy from what `to_fields` returns; PolicyError if it does not form one."""
+        """Build a policy from what `to_fields` returns; raise PolicyError if it is not valid."""
         return cls(**fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the constructor's arguments: pickled arrays lose their order in memory."""
+        """Pickle the constructor's arguments, as pickled arrays lose their memory layout."""
         return partial(type(self), rule=self.rule, rounding=self.rounding, cost=self.cost), (self.table, self.budget)
 
     def limits(self, horizon: int) -> IntArray | FloatArray:
-        """(H,) the budget of every step; PolicyError where it is made for another horizon."""
+        """(H,) budget of each step; raise PolicyError if the policy is for another horizon."""
         if isinstance(self.budget, np.ndarray) and self.budget.size != horizon:
             raise PolicyError(f"the policy has a budget for {self.budget.size} steps, the problem has {horizon}")
         return limits_of(self.budget, horizon)
 
     def spending(self, horizon: int) -> tuple[FloatArray, FloatArray]:
-        """(H,) what to spend at every step, at most, and costs (1 or H, N, 1 or S), empty where they are alike: then (H,)
-        counts arms.
-        """
+        """(H,) budget of each step, and costs (1 or H, N, 1 or S); if costs are equal, numbers of arms and no costs."""
         limits = self.limits(horizon)
         amounts = slots_of(limits, self.cost) if self.weights is None else limits
         return frozen(amounts.astype(np.float64)), rows_of(self.weights)
@@ -351,7 +349,7 @@ class IndexPolicy(Stored):
 
 
 def begin_episode(policy: Policy, states: IntArray, rng: np.random.Generator) -> Policy:
-    """Return who plays an episode from these states (N,): what the policy's `begin` returns, or itself if it has none."""
+    """Return the object that plays an episode from these states (N,): the result of `begin`, or the policy itself."""
     begin = getattr(policy, "begin", None)
     if not callable(begin):
         return policy
@@ -363,8 +361,8 @@ def begin_episode(policy: Policy, states: IntArray, rng: np.random.Generator) ->
 
 
 def decisions_of(policy: Policy, states: IntArray, stream: NDArray[np.uint64]) -> Callable[[int, IntArray], BoolArray]:
-    """Return the function of step and states (N,) that decides in an episode from these states, with this stream (4,)."""
-    if type(policy) is IndexPolicy:  # a subclass may decide otherwise
+    """Return a function of step and states (N,) that decides in an episode from these states, with this stream (4,)."""
+    if type(policy) is IndexPolicy:  # a subclass may decide differently
         return lambda h, now: policy.choose(h, now, stream)
     rng = np.random.default_rng(stream)
     player = begin_episode(policy, states.copy(), rng)
@@ -372,7 +370,7 @@ def decisions_of(policy: Policy, states: IntArray, stream: NDArray[np.uint64]) -
 
 
 def checked_states(h: int, states: ArrayLike, arms: int, steps: int | None, most: int) -> IntArray:
-    """Return the states (N,) of all arms; PolicyError unless they are integers below `most`, and h is below `steps`.
+    """Return the states (N,) of all arms; raise PolicyError unless they are integers below `most`, and h is below `steps`.
 
     steps: None for any number.
     """
@@ -384,7 +382,7 @@ def checked_states(h: int, states: ArrayLike, arms: int, steps: int | None, most
         wrong = f"states must be {arms} integers, one per arm, got shape {now.shape} of {now.dtype}"
         raise PolicyError(wrong, code="bad-shape", field="states")
     for n in np.flatnonzero((now < 0) | (now >= most))[:1]:
-        raise PolicyError(f"arm {n} is in state {now[n]}, there are states 0..{most - 1}", arm=n)
+        raise PolicyError(f"arm {n} is in state {now[n]}, expected 0..{most - 1}", arm=n)
     if steps is not None and (isinstance(h, bool) or not isinstance(h, int | np.integer) or not 0 <= h < steps):
         raise PolicyError(f"step must be in 0..{steps - 1}, got {h!r:.40}", field="step")
     return now
@@ -406,7 +404,7 @@ def _fine(table: FloatArray, rounding: Rounding) -> BoolArray:
 
 
 def _steps_first(table: FloatArray) -> FloatArray:
-    """Lay out the table so that all arms of one step lie together in memory, under the same (N, H, S) shape."""
+    """Lay out the table so that all arms of one step are contiguous in memory, with the same (N, H, S) shape."""
     if table.ndim == 2:
         return frozen(table)
     return frozen(np.ascontiguousarray(table.transpose(1, 0, 2))).transpose(1, 0, 2)

@@ -1,4 +1,4 @@
-"""Episodes of a problem step by step: somebody decides, compiled code plays. Policies in Python and environments use it."""
+"""Step-by-step episodes of a problem in compiled code, for policies in Python and environments."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.feedback import Trajectory
 from rmab.play.policy import Policy, decisions_of
-from rmab.play.simulation import NO_ODDS, budget_error, budget_of, phases_first, start_of
+from rmab.play.simulation import EMPTY, budget_error, budget_of, phases_first, start_of
 
 
 class Rounds:
-    """R episodes of a problem, side by side and in step. Its arguments are checked by the caller.
+    """R parallel episodes of a problem. The caller checks the arguments.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Rounds:
     Attributes
     ----------
     states : ndarray of int, shape (R, N)
-        The state of every arm now.
+        Current state of each arm.
     step : int
-        The number of steps played.
+        Number of finished steps.
     """
 
     def __init__(self, problem: Problem, rounds: int = 1) -> None:
@@ -46,24 +46,24 @@ class Rounds:
 
     @property
     def over(self) -> bool:
-        """Whether all steps are played."""
+        """Whether all steps are done."""
         return self.step == self.problem.horizon
 
     @property
     def budget(self) -> float:
-        """The budget of the coming step; 0 after the last one."""
+        """Budget of the next step; 0 after the last one."""
         return 0 if self.over else self.problem.budgets[self.step].item()
 
     @property
     def costs(self) -> FloatArray:
-        """(N, 1 or S) what activations cost at the coming step; empty where all cost the same."""
+        """(N, 1 or S) costs of activations at the next step; empty if all are equal."""
         table = self._limits[2]
-        return table[self.problem.phase_of[self.step] if len(table) > 1 else 0] if table.size else NO_ODDS
+        return table[self.problem.phase_of[self.step] if len(table) > 1 else 0] if table.size else EMPTY
 
     def begin(self, rewards: Sequence[FloatArray], streams: NDArray[np.uint64]) -> None:
-        """Begin an episode with these rewards (N, [K,] S, 2), one per round or one for all, and streams (R, 2 or 3, 4).
+        """Start an episode with these rewards (N, [K,] S, 2), one per round or one for all, and streams (R, 2 or 3, 4).
 
-        The first stream is that of the arms, the last one that of draws where too many arms are requested.
+        The first stream is for the arms, the last one for draws if too many arms are requested.
         """
         self.step = 0
         self._arms, self._draws = streams[:, 0].copy(), streams[:, -1].copy()
@@ -75,15 +75,15 @@ class Rounds:
     def requested(self, actions: ArrayLike, *, strict: bool) -> BoolArray:
         """Return actions (R, N) as a new array of bools, or raise PolicyError.
 
-        strict: BudgetExceeded where they are more than the budget; PolicyError where they are less than an exact one.
+        strict: raise BudgetExceeded if they exceed the budget, PolicyError if they are fewer than an exact one.
         """
-        if type(actions) is not np.ndarray:  # only others can have a mask
+        if type(actions) is not np.ndarray:  # a plain array has no mask
             with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
                 check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)
         except ValueError as error:
-            raise PolicyError(f"step {self.step}: the action is no array ({error})", step=self.step) from error
+            raise PolicyError(f"step {self.step}: the action is not an array ({error})", step=self.step) from error
         self.check_shape(given, "the action")
         if given.dtype.kind != "b":
             for r, n in np.argwhere((given != 0) & (given != 1))[:1]:
@@ -95,29 +95,29 @@ class Rounds:
         return active
 
     def check_budget(self, active: BoolArray) -> None:
-        """Raise BudgetExceeded where active arms (R, N) exceed the budget; PolicyError where they miss an exact one."""
+        """Raise BudgetExceeded if active arms (R, N) exceed the budget, PolicyError if they are fewer than an exact one."""
         for one, states in zip(active, self.states, strict=True):
             if not self.problem.keeps_budget(one, self.step, states):
                 raise budget_error(self.problem, self.step, one, states)
 
     def check_shape(self, given: NDArray[Any], what: str) -> None:
-        """Raise PolicyError unless something is given for every round and arm, (R, N)."""
+        """Raise PolicyError unless there is a value for each round and arm, (R, N)."""
         if given.shape != self.states.shape:
-            single = len(self.states) == 1  # whoever plays one round gives (N,)
+            single = len(self.states) == 1  # the caller of a single round gives (N,)
             wrong = f"{what} must have shape {self.states.shape[single:]}, got {given.shape[single:]}"
             raise PolicyError(f"step {self.step}: {wrong}", code="bad-shape", step=self.step)
 
     def name_of(self, r: int, n: int) -> str:
-        """Return the words for an arm of a round."""
+        """Name an arm of a round, for messages."""
         return f"arm {n} of round {r}" if len(self.states) > 1 else f"arm {n}"
 
     def advance(self, active: BoolArray) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Play a step: activate the requested arms (R, N); where they exceed the budget, a random set of them.
+        """Advance by one step: activate the requested arms (R, N), or a random subset of them if they exceed the budget.
 
-        Where they are fewer than an exact budget, other arms are drawn to fill it.
+        If they are fewer than an exact budget, further arms are drawn at random.
 
-        Returns what was earned (R,), discounted as the problem says, what every arm paid (R, N), and how many requests were
-        dropped (R,). `active` then has the arms that were active.
+        Return the total rewards (R,), discounted if the problem has a discount, the reward of each arm (R, N), and the
+        number of dropped requests (R,). `active` is updated to the arms that were active.
         """
         problem, h = self.problem, self.step
         paid, totals, dropped = np.empty(active.shape), np.empty(len(active)), np.empty(len(active), dtype=np.int64)
@@ -129,12 +129,12 @@ class Rounds:
         return totals if problem.discount == 1.0 else problem.discounts[h] * totals, paid, dropped
 
     def trajectory(self, r: int = 0) -> Trajectory:
-        """Return what happened in a round so far; its reward is not added up."""
+        """Return the trajectory of a round so far; its reward is NaN."""
         return Trajectory(self._where[: self.step + 1, r].copy(), self._active[: self.step, r].copy(), float("nan"))
 
 
 def play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
-    """Play one episode of any policy: as `index_episodes`, but the policy decides in Python."""
+    """Play one episode of any policy, like `index_episodes`, but with decisions in Python."""
     rounds.begin([reward], streams[np.newaxis])
     decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
     while not rounds.over:

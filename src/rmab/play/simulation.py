@@ -1,4 +1,4 @@
-"""A policy plays episodes of a problem, and the budget is checked at every step."""
+"""Simulation of a policy on a problem; the budget is checked at each step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rmab.play.compiled.episodes import index_episodes
 from rmab.play.feedback import Batch, Trajectory, pairs_of
 from rmab.play.policy import IndexPolicy, Policy
 
-NO_ODDS, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
-MOST_THREADS = 64  # more are of no use, and a system may refuse them
-PIECE = 1024  # rounds that a thread takes at a time: enough to hide the overhead, few enough to share the work
+EMPTY, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
+MOST_THREADS = 64  # more are not useful, and a system may refuse them
+PIECE = 1024  # rounds per work item of a thread: enough to hide the overhead, few enough to balance the load
 
 
 def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator) -> Trajectory:
-    """Play one episode and return what happened.
+    """Simulate one episode and return its trajectory.
 
     The same state of the generator gives the same episode. Arms have the same random stream under every policy.
 
@@ -31,11 +31,11 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
         The arms, their start states, the budget and the horizon.
     policy : Policy
         An `IndexPolicy`, or any object with a method ``act(h, states, rng)``; if it has a method ``begin(states, rng)``,
-        what that returns plays the episode.
+        the object that this returns plays the episode.
     reward : array_like of float, shape (N, S, 2) or (N, K, S, 2)
-        What each arm pays per step, by state and action, and by phase where it depends on the time.
+        Reward of each arm per step, by state and action, and by phase if it depends on the time.
     rng : numpy.random.Generator
-        For instance ``numpy.random.default_rng(0)``.
+        For example ``numpy.random.default_rng(0)``.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     Raises
     ------
     BudgetExceeded
-        If the policy activates more arms than the budget allows; it has the step and the count.
+        If the policy activates more arms than the budget allows; with the step and the count.
     PolicyError, ModelError
         If the policy's table or decision, or another argument, is malformed.
 
@@ -66,17 +66,17 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
 def simulate_many(
     problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random.Generator, rounds: int, *, threads: int | None = None
 ) -> Batch:
-    """Play many episodes and keep only the reward and the activations of each.
+    """Simulate many episodes and return the reward and the number of activations of each.
 
     Parameters
     ----------
     problem, policy, reward, rng
         As in `simulate`, whose episode is the first of these.
     rounds : int
-        The number of episodes, at least 1.
+        Number of episodes, at least 1.
     threads : int, optional
-        How many threads run an `IndexPolicy`; by default, the number of usable cores. Other policies run in one thread.
-        No more than 64 are started. The result does not depend on it.
+        Number of threads for an `IndexPolicy`; by default, the number of usable cores. Other policies run in one thread.
+        At most 64 are started. The result does not depend on it.
 
     Returns
     -------
@@ -105,13 +105,13 @@ def simulate_many(
         part = slice(piece[0], piece[0] + len(piece[1]))
         rewards[part], activations[part] = _play(problem, policy, table, piece[1])[1]
 
-    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, so that Ctrl-C stops it at once
+    if workers == 1 or type(policy) is not IndexPolicy:  # in this thread, so that Ctrl-C stops it immediately
         for first in range(0, number, PIECE):
             play((first, random_streams(rng, min(PIECE, number - first))))
         return Batch(frozen(rewards), frozen(activations))
     size = min(PIECE, -(-number // workers))
     with ThreadPoolExecutor(min(workers, MOST_THREADS)) as pool:
-        for first in range(0, number, workers * size):  # seeds are made for a few pieces at a time
+        for first in range(0, number, workers * size):  # creates the seeds of a few pieces at a time
             streams = random_streams(rng, min(workers * size, number - first))
             for _ in pool.map(play, [(first + at, streams[at : at + size]) for at in range(0, len(streams), size)]):
                 pass
@@ -119,7 +119,7 @@ def simulate_many(
 
 
 def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
-    """(N, H, S, 2) in what fraction of `rounds` episodes arm n is in state s and takes action a at step h."""
+    """(N, H, S, 2) fraction of `rounds` episodes in which arm n is in state s with action a at step h."""
     count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
     table = _checked(problem, np.zeros((count, states, 2)), rng)
     number = as_integer(rounds, "rounds")
@@ -133,9 +133,9 @@ def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, roun
 
 
 def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -> FloatArray:
-    """(N, S, 2) visits of every pair, summed over the episodes r that `simulate` plays with default_rng((key, r)).
+    """(N, S, 2) visits of each pair, summed over the episodes r that `simulate` plays with default_rng((key, r)).
 
-    With phases, (N, K, S, 2). A visit counts what a reward of its step does, which is less than 1 where it is discounted.
+    With phases, (N, K, S, 2). Visits are weighted by the discount of their step.
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
     nothing = _checked(problem, np.zeros((count, states, 2)), np.random.default_rng(key))
@@ -151,7 +151,7 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
 
 def _checked(problem: Problem, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
     check_rng(rng)
-    expect(problem, Problem, "problem", "; of a task, it is task.problem")
+    expect(problem, Problem, "problem", "; for a task, use task.problem")
     return checked_reward(reward, problem)
 
 
@@ -166,12 +166,12 @@ def random_streams(rng: np.random.Generator, rounds: int) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=4)
 def _numbered_streams(key: int, rounds: int) -> NDArray[np.uint64]:
-    """(R, 2, 4) seeds of rounds k with default_rng((key, k)); kept, because making them costs more than a small episode."""
+    """(R, 2, 4) seeds of rounds k with default_rng((key, k)); cached, as creating them costs more than a small episode."""
     return frozen(np.concatenate([random_streams(np.random.default_rng((key, k)), 1) for k in range(rounds)]))
 
 
 def play_episode(problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> Trajectory:
-    """Play an episode of arguments that were checked: rewards (N, [K,] S, 2), and streams (1, 2, 4) of arms and policy."""
+    """Play an episode with checked arguments: rewards (N, [K,] S, 2), and streams (1, 2, 4) of arms and policy."""
     (states, actions), (rewards, _) = _play(problem, policy, reward, streams, record=True)
     return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
 
@@ -184,14 +184,14 @@ def _play(
     states, actions = np.empty((rounds, horizon + 1, arms.count), np.int32), np.empty((rounds, horizon, arms.count), bool)
     rewards, activations = np.empty(len(streams)), np.empty(len(streams), dtype=np.int64)
     seen, earned = (states, actions), (rewards, activations)
-    if type(policy) is not IndexPolicy:  # a subclass may decide otherwise
+    if type(policy) is not IndexPolicy:  # a subclass may decide differently
         if not isinstance(policy, Policy):
             raise PolicyError(f"a policy needs a method act(h, states, rng), {type(policy).__name__} has none")
-        from rmab.play.rounds import Rounds, play_steps  # noqa: PLC0415  (it stands on this module)
+        from rmab.play.rounds import Rounds, play_steps  # noqa: PLC0415  (it imports this module)
 
         single = Rounds(problem)
-        for r, own in enumerate(streams):
-            played = play_steps(single, policy, reward, own)
+        for r, stream in enumerate(streams):
+            played = play_steps(single, policy, reward, stream)
             rewards[r], activations[r] = played.reward, played.actions.sum()
             if record:
                 states[r], actions[r] = played.states, played.actions
@@ -209,19 +209,19 @@ def _play(
 
 
 def budget_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the most and the least that active arms may cost at every step (H,), and the costs (1 or K, N, 1 or S).
+    """Return the maximum and minimum cost of the active arms at each step (H,), and the costs (1 or K, N, 1 or S).
 
-    Where all cost the same, budgets are numbers of arms, and the costs are empty.
+    If all costs are equal, budgets are numbers of arms, and the costs are empty.
     """
     budget = frozen((problem.slots if problem.weights is None else problem.budgets).astype(np.float64))
     return budget, budget if problem.exact else frozen(np.zeros(budget.size)), rows_of(problem.weights)
 
 
 def budget_error(problem: Problem, step: int, active: BoolArray, states: IntArray) -> PolicyError:
-    """Return the error of a step at which these arms (N,) were active in states (N,), and did not keep the budget."""
+    """Return the error for a step at which the active arms (N,), in states (N,), are not within the budget."""
     count, limit = int(np.count_nonzero(active)), problem.budgets[step].item()
     if problem.exact and count < limit:
-        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {limit}: rule 'fill' spends it all"
+        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {limit}; use rule 'fill'"
         return PolicyError(wrong, code="budget-unused", step=step)
     if problem.cost is not None:
         return BudgetExceeded(step, float(active @ costs_in(problem.cost, problem.phase_of[step], states)), limit, "costs")
@@ -229,15 +229,15 @@ def budget_error(problem: Problem, step: int, active: BoolArray, states: IntArra
 
 
 def phases_first(reward: FloatArray, problem: Problem) -> FloatArray:
-    """(K, N, S, 2) the reward (N, [K,] S, 2) with phases first, read-only: one step reads one table of all arms."""
+    """(K, N, S, 2) reward (N, [K,] S, 2) with phases first, read-only, so that a step reads one table of all arms."""
     by_arm = reward.reshape(problem.arms.count, problem.phases, problem.arms.states, 2)
     return sealed(np.ascontiguousarray(by_arm.swapaxes(0, 1)))
 
 
 def start_of(problem: Problem) -> tuple[IntArray, FloatArray]:
-    """Return the start states (N,), and the running sums of their probabilities (N, S), empty where there is no doubt."""
+    """Return the start states (N,), and the cumulative sums of their probabilities (N, S), empty if they are fixed."""
     if problem.start.ndim == 1:
-        return problem.start, NO_ODDS  # type: ignore[return-value]
+        return problem.start, EMPTY  # type: ignore[return-value]
     sums = np.cumsum(problem.start, axis=1)
     sums[sums >= sums[:, -1:]] = 1.0  # as in Arms.cumulative: no gap below 1
     return NOWHERE, frozen(np.asarray(sums, dtype=np.float64))

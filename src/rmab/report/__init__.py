@@ -15,7 +15,7 @@ __all__ = ["Report", "write_report"]
 
 @dataclass(frozen=True)
 class Report:
-    """Where the report is, its figures, and three plain sentences on what the study shows."""
+    """A written report: its HTML file, its figures, and three sentences on what the study shows."""
 
     html: Path
     figures: tuple[Path, ...]
@@ -23,7 +23,7 @@ class Report:
 
 
 def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
-    """Write `report.html` and `figures/*.png`, `figures/*.pdf` into the folder, from all runs that are finished."""
+    """Write `report.html`, `figures/*.png` and `figures/*.pdf` into the folder, from all finished runs."""
     require("report", "a report")
     from rmab.report.figures import draw  # noqa: PLC0415
     from rmab.report.headlines import headline  # noqa: PLC0415
@@ -31,7 +31,7 @@ def write_report(results: "Results", folder: str | os.PathLike[str]) -> Report:
     from rmab.report.page import render  # noqa: PLC0415
     from rmab.report.summary import COLUMNS, summarise  # noqa: PLC0415
 
-    table, provenance = results.read(COLUMNS)  # every shard is read once
+    table, provenance = results.read(COLUMNS)  # reads every shard once
     summary = summarise(results.study, table)
     page = Path(folder) / "report.html"
     figures = write_files(page, render(summary, provenance), page.with_name("figures"), draw(summary))

@@ -1,4 +1,4 @@
-"""What a report is made of: all rounds of one learner on one task, and all learners of one task."""
+"""Data of a report: all rounds of one learner on one task, and all learners of one task."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ NUMBERS = (
 )
 SIZES = ("arms", "budget", "horizon", "adaptive")
 PAPERS = "ucmd-armab"
-ROUNDING = 1e-9  # of what was earned: a smaller loss counts as 0
+ROUNDING = 1e-9  # relative to the reward: a smaller loss counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """All finished rounds of one learner on one task: rounds (R,) ascending, columns (R, T), sizes arms, budget, horizon.
 
-    privileged says what the learner knows that no real programme does, and is empty if nothing; published says whether it is
-    exactly the paper's learner, for which the theorem is stated. The size `adaptive` is 1 where the adversary answers to
-    play.
+    privileged describes what the learner knows that a real programme would not, and is empty otherwise; published is true
+    for exactly the paper's learner, for which the theorem is stated. The size `adaptive` is 1 if the adversary reacts to
+    the learner.
     """
 
     task: str
@@ -50,22 +50,22 @@ class Cell:
 
     @property
     def episodes(self) -> int:
-        """The number T of episodes."""
+        """Number T of episodes."""
         return int(self.columns["reward"].shape[1])
 
     @property
     def adaptive(self) -> bool:
-        """Whether the adversary answers to play: then every learner meets rewards and comparators of its own."""
+        """Whether the adversary reacts to the learner, so that each learner has different rewards and comparators."""
         return bool(self.sizes.get("adaptive", 0))
 
     @property
     def theory(self) -> FloatArray:
-        """(T,) the theorem's bound on the regret of the paper's learner."""
+        """(T,) theorem's bound on the regret of the paper's learner."""
         return np.asarray(self.columns["theory"].mean(axis=0))
 
     @cached_property
     def totals(self) -> FloatArray:
-        """(R,) the total reward of each round."""
+        """(R,) total reward of each round."""
         return np.asarray(self.columns["reward"].sum(axis=1))
 
     def regret(self, to: str) -> FloatArray:
@@ -73,19 +73,24 @@ class Cell:
         return self.columns[f"regret_{to}"]
 
     def relative(self, to: str) -> Interval:
-        """Return the mean over rounds of the total regret, relative to what the comparator earns; NaN where that is 0."""
+        """Return the mean over rounds of the total regret, relative to the comparator's reward; NaN if that is 0."""
         lost = self.regret(to)[:, -1]
         earned = np.abs(self.totals + lost)
         return interval(lost / np.where(earned > 0, earned, np.nan))
 
+    def relative_of_random(self, to: str) -> Interval:
+        """Return the same for the random policy: its total regret, relative to the comparator's reward."""
+        best = self.totals + self.regret(to)[:, -1]
+        return interval((best - self.columns["chance"].sum(axis=1)) / np.where(best != 0, np.abs(best), np.nan))
+
     def parts_of_chance(self, to: str) -> FloatArray:
-        """(R,) the total regret of each round as a share of what blind decisions lose in it; NaN where that is nothing."""
+        """(R,) total regret of each round relative to the random policy's in the same round; NaN if that is 0."""
         lost = self.regret(to)[:, -1]
         gap = self.totals + lost - self.columns["chance"].sum(axis=1)
         return np.asarray(lost / np.where(gap > ROUNDING * np.abs(self.columns["reward"]).sum(axis=1), gap, np.nan))
 
     def of_chance(self, to: str) -> Interval:
-        """Return the mean over rounds of the total regret as a share of the chance gap: 0 is the comparator, 1 is chance."""
+        """Return the mean regret relative to the random policy: 0 is the comparator, 1 is the random policy."""
         return interval(self.parts_of_chance(to))
 
     @property
@@ -95,13 +100,13 @@ class Cell:
 
     @cached_property
     def terms(self) -> tuple[Interval, ...] | None:
-        """Term0 to Term3, summed over the episodes; None if the learner has no occupancies or estimates."""
+        """Term0 to Term3, summed over episodes; None if the learner has no occupancies or estimates."""
         sums = [self.columns[f"term{k}"].sum(axis=1) for k in range(4)]
         return None if np.isnan(sums).any() else tuple(interval(one) for one in sums)
 
     @cached_property
     def seconds(self) -> Interval:
-        """Wall time of the median episode, which has compiled nothing."""
+        """Wall time of the median episode, which excludes compilation."""
         return interval(np.median(self.columns["seconds"], axis=1))
 
     def __repr__(self) -> str:
@@ -112,7 +117,7 @@ class Cell:
 class Page:
     """One task: its learners in the study's order, and the comparisons of all pairs, corrected by Holm.
 
-    stronger says what makes its adversary stronger than the paper's, and is empty if nothing does.
+    stronger describes what makes its adversary stronger than the paper's, and is empty otherwise.
     """
 
     task: str
@@ -122,18 +127,18 @@ class Page:
 
     @property
     def rivals(self) -> list[Cell]:
-        """The learners without privileges (or all, if all are privileged), the best mean reward first."""
+        """Learners without privileges (or all, if all are privileged), by descending mean reward."""
         honest = [cell for cell in self.cells if not cell.privileged]
         return sorted(honest or self.cells, key=lambda cell: -float(cell.totals.mean()))
 
     @property
     def adaptive(self) -> bool:
-        """Whether the adversary answers to play: then rewards can be compared, and regrets cannot."""
+        """Whether the adversary reacts to the learner, so that rewards can be compared and regrets cannot."""
         return self.cells[0].adaptive
 
     @property
     def papers(self) -> Cell | None:
-        """The paper's learner, as published and without privileges, if it plays."""
+        """The paper's learner, as published and without privileges, if the study has it."""
         return next((cell for cell in self.cells if cell.published and not cell.privileged), None)
 
     def pair(self, first: Cell, second: Cell) -> Paired | None:
@@ -146,16 +151,16 @@ class Page:
         return None if turned is None else replace(turned, adjusted=found.adjusted)
 
     def level(self, cell: Cell) -> bool:
-        """Whether this learner cannot be told apart from the best rival, be it for lack of a common round."""
+        """Return whether this learner is not significantly different from the best rival, or has no common round with it."""
         found = self.pair(self.rivals[0], cell)
-        return self.rivals[0] is cell or found is None or not found.told
+        return self.rivals[0] is cell or found is None or not found.is_significant
 
     def __repr__(self) -> str:
         return f"Page({self.task}, {many(len(self.cells), 'learner')})"
 
 
 def pair_of(first: Cell, second: Cell) -> Paired | None:
-    """Compare what two learners earned in their common rounds; None if there is none."""
+    """Compare the rewards of two learners in their common rounds; None if there are none."""
     common, left, right = np.intersect1d(first.rounds, second.rounds, assume_unique=True, return_indices=True)
     if common.size == 0:
         return None

@@ -1,4 +1,4 @@
-"""The numbers of the charts of a report, which its script draws."""
+"""Data of the interactive charts of a report."""
 
 import math
 from collections.abc import Iterable
@@ -11,19 +11,19 @@ from rmab.report.cells import COMPARATORS, TERMS, Page
 from rmab.report.statistics import Interval, band
 from rmab.report.summary import Summary
 
-NUMBERS = 150_000  # numbers in all curves together: keeps the file below about 1.5 MB
+NUMBERS = 150_000  # in all curves together, which keeps the file below about 1.5 MB
 MOST, LEAST = 400, 20  # points of one curve
 COLOURS = 8
 
 
-def downsampled(episodes: int, curves: int) -> list[int]:
-    """Return which episodes (from 0, with the first and the last) to draw, given the number of curves on the page."""
+def choose_episodes(episodes: int, curves: int) -> list[int]:
+    """Return the episodes to draw (from 0, including the first and the last), given the number of curves on the page."""
     points = min(episodes, max(LEAST, min(MOST, NUMBERS // max(curves, 1))))
     return sorted({round(k) for k in np.linspace(0, episodes - 1, points)})
 
 
 def payload(summary: Summary) -> dict[str, Any]:
-    """Return the numbers of the charts, with five digits; null for those that are not finite."""
+    """Return the data of all charts, with five digits; null for numbers that are not finite."""
     curves = sum(len(page.cells) for page in summary.pages) * 2 * (1 + len(COMPARATORS))
     return {
         "learners": learners_of(summary),
@@ -36,7 +36,7 @@ def payload(summary: Summary) -> dict[str, Any]:
 
 
 def learners_of(summary: Summary) -> list[dict[str, Any]]:
-    """Return colours by place in the study; privileged learners are dashed, others after the eighth dotted."""
+    """Return label and style of each learner: colours by position, privileged ones dashed, those after the eighth dotted."""
     privileged = {cell.learner: cell.privileged for page in summary.pages for cell in page.cells if cell.privileged}
     return [
         {
@@ -50,7 +50,7 @@ def learners_of(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _charts(summary: Summary, page: Page, curves: int) -> dict[str, Any]:
-    shown = downsampled(page.cells[0].episodes, curves)
+    shown = choose_episodes(page.cells[0].episodes, curves)
     return {
         "label": page.task,
         "episodes": [k + 1 for k in shown],
@@ -104,15 +104,15 @@ def _scaling_charts(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _bound_of(summary: Summary, group: str) -> list[list[float | None]] | None:
-    """Return sizes and the theorem's bound, where the learner that it is stated for plays in this family of tasks."""
+    """Return sizes and the theorem's bound, if this family has the learner that the theorem is stated for."""
     stated = [(one.sizes, one.theory) for one in summary.scalings if one.group == group and one.theory is not None]
     return [_short(one) for one in stated[0]] if stated else None
 
 
 def _overview_chart(summary: Summary) -> list[dict[str, Any]]:
-    """Return the regret to O1 of every learner on every task, in per cent of the chance gap, with its interval.
+    """Return the regret to O1 of each learner on each task, in per cent of the random policy's, with its interval.
 
-    Tasks whose adversary answers to play are left out: their regrets cannot be compared.
+    Tasks whose adversary reacts to the learner are omitted: their regrets cannot be compared.
     """
     pages = [page for page in summary.pages if not page.adaptive] if len(summary.pages) > 1 else []
     return [

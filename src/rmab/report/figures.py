@@ -1,6 +1,6 @@
-"""Figures for a paper, as PDF and PNG: as wide as a column of a two-column page (the overview: as the page).
+"""Figures for a paper, as PDF and PNG, one column wide (the overview: page width).
 
-The font is STIX, similar to Times, 8 points when printed. Matplotlib's own settings are not changed.
+The font is STIX, similar to Times, 8 points when printed. Global settings of Matplotlib are not changed.
 """
 
 import re
@@ -25,36 +25,36 @@ from rmab.report.summary import Summary
 COLUMN, WHOLE, HEIGHT = 3.25, 6.75, 2.3  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b65a93", "#d18f00", "#3fa3e0", "#6b5ca5", "#6f747a")
 MARKERS = "osD^vPX*"
-WIDE = 0.047  # inches of a letter in a legend
-LONGEST = 150  # bytes of a task's part of a file name
-DEPTH = 1e-6  # of the highest value: lower values are left out of logarithmic axes
+WIDE = 0.047  # width of a letter in a legend, in inches
+LONGEST = 150  # maximum length of a task's name in a file name, in bytes
+DEPTH = 1e-6  # relative to the highest value: lower values are omitted on logarithmic axes
 SHORT_TERMS = ("Term 0\nover-estimation", "Term 1\nplan", "Term 2\nestimator", "Term 3\nindex policy")
 
 
 def draw(summary: Summary) -> Iterator[tuple[str, bytes]]:
-    """Yield every figure as (file name, content), each as PNG and PDF."""
+    """Yield each figure as (file name, content), as PNG and as PDF."""
     styles, slugs = _Styles(summary), _Slugs()
     if summary.scalings:
         for group in dict.fromkeys(one.group for one in summary.scalings):
             members = [one for one in summary.scalings if one.group == group]
-            yield from _saved(
+            yield from _render(
                 f"{summary.study.kind}-{slugs.new(group)}", partial(_scaling, members, summary.study.kind, styles)
             )
         return
     for page in summary.pages:
         name = slugs.new(page.task)
-        yield from _saved(f"{name}-reward", partial(_curves, page, "reward", styles))
-        yield from _saved(f"{name}-regret", partial(_curves, page, "regret", styles))
+        yield from _render(f"{name}-reward", partial(_curves, page, "reward", styles))
+        yield from _render(f"{name}-regret", partial(_curves, page, "regret", styles))
         if page.papers is not None:
-            yield from _saved(f"{name}-theory", partial(_theory, page, styles))
+            yield from _render(f"{name}-theory", partial(_theory, page, styles))
         if any(cell.terms for cell in page.cells):
-            yield from _saved(f"{name}-sources", partial(_sources, page, styles))
+            yield from _render(f"{name}-sources", partial(_sources, page, styles))
     if len(summary.pages) > 1:
-        yield from _saved("overview", partial(_overview, summary, styles))
+        yield from _render("overview", partial(_overview, summary, styles))
 
 
 class _Styles:
-    """Colour, dash and label of every learner, the same in all figures and in the HTML."""
+    """Colour, dash and label of each learner, the same in all figures and in the HTML."""
 
     def __init__(self, summary: Summary) -> None:
         self.learners = {one["label"]: (k, one) for k, one in enumerate(learners_of(summary))}
@@ -74,30 +74,30 @@ class _Styles:
 
 
 def _literal(text: str) -> str:
-    """Return a label that Matplotlib shows as it is: $ begins no formula, and _ does not hide it from the legend."""
+    """Escape a label for Matplotlib: $ starts no formula, and a leading _ does not hide it from the legend."""
     plain = text.replace("$", r"\$")
     return f" {plain}" if plain.startswith("_") else plain
 
 
 class _Slugs:
-    """File names: letters and digits of any script, short enough for all file systems, all different."""
+    """Unique file names: letters and digits of any script, short enough for all file systems."""
 
     def __init__(self) -> None:
-        self.taken: set[str] = set()
+        self.used: set[str] = set()
 
     def new(self, text: str) -> str:
         plain = re.sub(r"[^\w.]+", "-", unicodedata.normalize("NFC", text)).encode()[:LONGEST].decode(errors="ignore")
         name = stem = plain.strip("-.") or "task"
         number = 1
-        while name.casefold() in self.taken:  # some file systems ignore case
+        while name.casefold() in self.used:  # some file systems ignore case
             number += 1
             name = f"{stem}-{number}"
-        self.taken.add(name.casefold())
+        self.used.add(name.casefold())
         return name
 
 
-def _saved(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:
-    """Yield one figure in both formats, without a time stamp: the same data give the same file."""
+def _render(name: str, make: Callable[[], Figure]) -> Iterator[tuple[str, bytes]]:
+    """Yield one figure in both formats, without a time stamp, so that equal data give equal files."""
     with context(str(ASSETS / "figures.mplstyle")):
         figure = make()
         for suffix, options in (("png", {"dpi": 300}), ("pdf", {"metadata": {"CreationDate": None}})):
@@ -111,7 +111,7 @@ def _axes(width: float = COLUMN, height: float = HEIGHT) -> tuple[Figure, Axes]:
 
 
 def _legend(axes: Axes, entries: int, *, below: bool = False) -> None:
-    """Put the legend where it hides least, or below the axes if it has many entries."""
+    """Place the legend where it hides least, or below the axes if it has many entries."""
     if entries <= 4 and not below:
         axes.legend(loc="best")
         return
@@ -176,15 +176,15 @@ def _sources(page: Page, styles: _Styles) -> Figure:
     axes.axhline(0, color="#555555", linewidth=0.6)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(4), SHORT_TERMS, fontsize=6.5)
-    axes.set_ylabel("part of the regret to O1")
+    axes.set_ylabel("contribution to regret to O1")
     _legend(axes, len(cells), below=True)
     return figure
 
 
 def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
-    """Draw means with intervals on logarithmic axes, and the fitted powers; values <= 0 are left out.
+    """Draw means with intervals on logarithmic axes, and the fitted powers; values <= 0 are omitted.
 
-    Learners who are left out altogether are named in the legend: theirs may be the best results of all.
+    Learners without any positive value are named in the legend, as theirs may be the best results.
     """
     figure, axes = _axes()
     hidden: list[str] = []
@@ -206,10 +206,10 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
         )
     for one in members:
         if one.theory is not None:
-            axes.plot(one.sizes, one.theory, color="black", linestyle=(0, (1, 1)), label="the theorem's bound")
+            axes.plot(one.sizes, one.theory, color="black", linestyle=(0, (1, 1)), label="theorem's bound")
     growth = kind == "growth"
     axes.set(xscale="log", yscale="log", xlabel="episodes $T$" if growth else "arms $N$")
-    axes.set_ylabel("regret to O2" if growth else "lost to O1 per arm and episode")
+    axes.set_ylabel("regret to O2" if growth else "regret to O1 per arm and episode")
     axes.set_xticks(members[0].sizes, [f"{size:.0f}" for size in members[0].sizes])
     axes.minorticks_off()
     drawn = len(axes.get_legend_handles_labels()[1])
@@ -223,9 +223,9 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
 
 
 def _overview(summary: Summary, styles: _Styles) -> Figure:
-    """Draw the regret to O1 of every learner on every task, as a share of the chance gap, with intervals.
+    """Draw the regret to O1 of each learner on each task, relative to the random policy, with intervals.
 
-    Tasks whose adversary answers to play are left out, unless there are no others: their regrets cannot be compared.
+    Tasks whose adversary reacts to the learner are omitted, unless there are no others: their regrets cannot be compared.
     """
     pages = [page for page in summary.pages if not page.adaptive] or list(summary.pages)
     count = len(pages)
@@ -240,8 +240,8 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     axes.axvline(0, color="#555555", linewidth=0.6)
     axes.set_yticks(range(count), [_literal(page.task) for page in pages])
     axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlabel("regret to O1, % of what chance loses (less is better)")
-    if max(map(abs, axes.get_xlim())) > 200:  # a few losses of hundreds of per cent would hide the rest
+    axes.set_xlabel("regret to O1, % of random (less is better)")
+    if max(map(abs, axes.get_xlim())) > 200:  # a few very large regrets would hide the rest
         axes.set_xscale("symlog", linthresh=10)
         axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     _legend(axes, len(learners), below=True)

@@ -4,12 +4,12 @@ import math
 
 from rmab.report.statistics import Interval
 
-MOST = 9  # decimals of a number by itself
-SMALL, SMALLEST = 5e-5, 1e-9  # between them, means are not written as decimals; below, they are rounding errors
+MOST = 9  # maximum number of decimals of a number without an interval
+SMALL, SMALLEST = 5e-5, 1e-9  # means between them are written in scientific notation; smaller ones are rounding errors
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with about `digits` digits and commas between thousands; a dash if it is not finite."""
+    """Format a number with about `digits` digits and commas between thousands; a dash if it is not finite."""
     if not math.isfinite(value):
         return "-"
     if value == 0:
@@ -26,7 +26,7 @@ def places_of(half: float, least: int) -> int:
 
 
 def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
-    """Return "12.3 (11.9 to 12.7)", with as many decimals as the interval justifies; without one, only the mean."""
+    """Format as "12.3 (11.9 to 12.7)", with as many decimals as the interval justifies; without one, only the mean."""
     if not math.isfinite(found.mean):
         return "-"
     if not math.isfinite(found.half):
@@ -39,13 +39,13 @@ def spread(found: Interval, *, unit: str = "", least: int = 0) -> str:
 
 
 def share(found: Interval) -> str:
-    """Return a fraction in per cent, with its interval."""
+    """Format a fraction in per cent, with its interval."""
     scaled = Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.count)
     return spread(scaled, unit="%", least=1) if math.isfinite(found.half) else percent(found.mean)
 
 
 def percent(value: float) -> str:
-    """Return a fraction in per cent, with one decimal or two digits."""
+    """Format a fraction in per cent, with one decimal or two digits."""
     size = abs(100 * value)
     if not math.isfinite(size):
         return "-"
@@ -53,6 +53,6 @@ def percent(value: float) -> str:
 
 
 def plain(value: float, places: int) -> str:
-    """Return a decimal number; what rounds to zero is 0, never -0.0."""
+    """Format a decimal number; a number that rounds to zero is 0, never -0.0."""
     text = f"{value:,.{places}f}"
     return "0" if float(text.replace(",", "")) == 0 else text

@@ -1,4 +1,4 @@
-"""What all reports share: the frame of a page, figures as bytes, and files that are written atomically."""
+"""Shared by all reports: the page frame, figures as bytes, and atomic writing."""
 
 import base64
 import hashlib
@@ -19,12 +19,12 @@ ASSETS = files("rmab.report") / "assets"
 
 
 def asset(name: str) -> str:
-    """Return the text of a template, script or style of the reports."""
+    """Read a template, script or style of the reports."""
     return (ASSETS / name).read_text("utf-8")
 
 
 def render_page(template: str, scripts: Iterable[str], styles: Iterable[str], **content: Any) -> str:
-    """Return a page as HTML: a template that extends `frame.html.jinja`, with its scripts and styles inside."""
+    """Render a template that extends `frame.html.jinja`, with its scripts and styles inlined."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415  (an extra)
 
     script = "\n".join(map(asset, ("theme.js", *scripts)))
@@ -48,7 +48,7 @@ def figure_bytes(figure: "Figure", suffix: str, **options: Any) -> bytes:
 
 
 def write_files(page: Path, html: str, folder: Path, figures: Iterable[tuple[str, bytes]]) -> tuple[Path, ...]:
-    """Write a page and its figures, given as (file name, content), into a folder; return the files of the figures."""
+    """Write a page, and its figures as (file name, content) into a folder; return the paths of the figures."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

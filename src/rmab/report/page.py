@@ -17,7 +17,7 @@ from rmab.report.sentences import coverage, page_words, scaling_caution, scaling
 from rmab.report.statistics import interval
 from rmab.report.summary import Summary
 
-SAMPLES = 6  # rows of a curve's table
+SAMPLES = 6  # columns of the table of a curve
 
 
 def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
@@ -64,7 +64,7 @@ def _scaling_rows(summary: Summary) -> dict[str, Any]:
 
 def _fitted(one: Scaling) -> str:
     if one.fit is None:
-        return "no power: not positive" if one.sizes.size > 1 else "one size only"
+        return "no fit: not positive" if one.sizes.size > 1 else "only one size"
     found = one.fit.exponent
     if math.isfinite(found.half):
         return f"{found.mean:z.2f} ({found.low:z.2f} to {found.high:z.2f})"
@@ -72,9 +72,9 @@ def _fitted(one: Scaling) -> str:
 
 
 def _overview(summary: Summary) -> list[dict[str, Any]]:
-    """Return regret by task and learner, as a share of the chance gap, one table per comparator.
+    """Return regret by task and learner, relative to the random policy, one table per comparator.
 
-    Where the adversary answers to play, regrets are of different rewards: the rewards themselves stand there.
+    If the adversary reacts to the learner, regrets cannot be compared, and the table has rewards instead.
     """
     found = []
     for to in COMPARATORS:
@@ -91,7 +91,7 @@ def _standing(cell: Cell, to: str) -> str:
 
 
 def _mark(page: Page, cell: Cell) -> str:
-    """Return 'best', 'level' (with the best), 'privileged' or nothing."""
+    """Return 'best', 'level' (not significantly different from the best), 'privileged' or an empty string."""
     if cell not in page.rivals:
         return "privileged"
     if len(page.rivals) == 1:
@@ -100,7 +100,7 @@ def _mark(page: Page, cell: Cell) -> str:
 
 
 def _behind(page: Page, cell: Cell) -> str:
-    """Return how far a learner is from the best of the others, in words."""
+    """Format the difference of a learner to the best rival."""
     pair = page.pair(cell, page.rivals[0]) if cell is not page.rivals[0] else None
     if pair is None:
         return ""
@@ -112,7 +112,7 @@ def _probability(p: float) -> str:
 
 
 def _samples(page: Page) -> dict[str, Any]:
-    """Return the curves as a table: accumulated reward and regret of every learner at a few episodes."""
+    """Return the curves as a table: accumulated reward and regret of each learner at a few episodes."""
     at = sorted({round(k) for k in np.linspace(0, page.cells[0].episodes - 1, SAMPLES)})
     rows = []
     for cell in page.cells:
@@ -129,13 +129,13 @@ def _distinct(runs: Sequence[Mapping[str, Any]], key: str) -> list[str]:
 
 
 def _mixed(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Name the versions and revisions of the library, if the runs differ in them; else nothing."""
+    """List the versions and revisions of the library, if the runs differ in them; else return an empty string."""
     found = [(f"{word}s of rmab", _distinct(runs, word)) for word in ("version", "revision")]
     return " and ".join(f"{len(several)} {name} ({', '.join(several)})" for name, several in found if len(several) > 1)
 
 
 def _origins(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return the rows of the table of provenance."""
+    """Return the rows of the provenance table."""
 
     def distinct(key: str) -> str:
         return ", ".join(_distinct(runs, key)) or "unknown"

@@ -1,4 +1,4 @@
-"""The report of a programme, for its manager: what the plan brings, who gets an action, what the data cannot tell."""
+"""Report for the manager of a programme: benefit of the plan, who gets an action, and limits of the data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rmab.estimation.reach import Reach, estimate_reach
 from rmab.estimation.significance import FINE
 from rmab.report.output import render_page, write_files
 
-LISTED, GROUPS = 25, 40  # rows of the list and of groups that are shown
-SELDOM = 0.95  # part of a group that gets nothing, beyond which it is never reached
+LISTED, GROUPS = 25, 40  # maximum numbers of shown rows of the list and of groups
+SELDOM = 0.95  # share of a group without an action above which the group counts as never reached
 AGAINST = {
-    "nothing": "doing nothing",
+    "nothing": "no action",
     "rotation": "rotation",
-    "random": "drawing lots",
-    "as logged": "going on as in the log",
+    "random": "a random policy",
+    "as logged": "continuing as in the log",
 }
 
 
 def write_programme_report(fit: Fit, calls: Decision, found: Evaluation, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write the page to a path, and its figures as PNG into a folder beside it; return all files."""
+    """Write the page to a path, and its figures as PNG into a folder beside it; return all paths."""
     require("report", "a report")
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
@@ -84,13 +84,13 @@ def _many(count: int, word: str) -> str:
 
 
 def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
-    """Return plain sentences: what may be said of the plan, the most important first, and the list."""
+    """Return the headline sentences on the plan and the list, the most important first."""
     word, per = fit.words.action, fit.words.period
     last = f"The list for {calls.period} has {_many(int(calls.active.sum()), 'name')}."
     if not found.states_benefits:
         return [*found.sentences(), last]
     over, alone, *_ = found.sentences()
-    plan = f"With {_many(found.budget, word)} a {per}, over the next {_many(found.horizon, per)}"
+    plan = f"With {_many(found.budget, word)} per {per}, over the next {_many(found.horizon, per)}"
     if found.standing == "conditional":
         return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, found.sentences()[-2]]
     first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
@@ -100,14 +100,14 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
-    """Return ends of an axis that hold these values and 0."""
+    """Return the ends of an axis that contains these values and 0."""
     low, high = min(low, 0.0), max(high, 0.0)
     room = 0.04 * max(high - low, 1e-12)
     return low - (room if low < 0 else 0.0), high + room
 
 
 def _track(one: Estimate | Effect, ends: tuple[float, float]) -> dict[str, float]:
-    """Return places in per cent: the interval, the value, and zero."""
+    """Return positions in per cent: the interval, the value, and zero."""
 
     def place(value: float) -> float:
         return round(100 * (float(value) - ends[0]) / (ends[1] - ends[0]), 2)
@@ -130,7 +130,7 @@ def _benefits(found: Evaluation) -> list[dict[str, Any]]:
 
 
 def _ranges(found: Evaluation) -> list[dict[str, Any]]:
-    """Return the ranges under selection, where no benefit is stated."""
+    """Return the ranges under unrecorded selection, for reports without a stated benefit."""
     several = [(name, one) for name in ("rotation", "nothing") for one in found.ranges[name]]
     ends = _scale(min(one.low for _, one in several), max(one.high for _, one in several))
     return [
@@ -144,7 +144,7 @@ def _ranges(found: Evaluation) -> list[dict[str, Any]]:
 
 
 def _passed_over(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
-    """Return why groups in which an action seems to work best get no place: one sentence each."""
+    """Explain why groups with a large estimated effect get no place, one sentence each."""
     known = [one for one in effects if np.isfinite(one.value)]
     if not known or not calls.active.any():
         return []
@@ -155,20 +155,20 @@ def _passed_over(fit: Fit, calls: Decision, effects: list[Effect], reached: list
     for one in known:
         if one.value < max(high, 1e-9) or now.get(one.group, 1) or one.group not in fit.groups:
             continue
-        own = index[group == fit.groups.index(one.group)]
+        worth = index[group == fit.groups.index(one.group)]
         scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
         if one.model < one.value / 2:
-            why = f"its own records show {scale * one.value:{form}}, but {one.seen:,} {fit.words.action}s alone were seen"
-            why += f", and the plan uses {scale * one.model:{form}}"
+            why = f"its records show {scale * one.value:{form}}, but with only {one.seen:,} {fit.words.action}s"
+            why += f", so the plan uses {scale * one.model:{form}}"
         else:
-            why = f"over the horizon {fit.words.an_action} there is worth {own.max():.2g} at most now"
-            why += f", and the last place {price:.2g}"
+            why = f"{fit.words.an_action} there is now worth at most {worth.max():.2g} over the horizon"
+            why += f", and the last place on the list {price:.2g}"
         found.append(f"{one.group} gets no place: {why}")
     return found[:5]
 
 
 def _ways(found: Evaluation) -> list[dict[str, str]]:
-    """Return what the plan and its rivals bring in all, and for each in the programme."""
+    """Return the total of the plan and of each baseline, also per participant."""
     several = {"the plan": found.plan, **{AGAINST[name]: one for name, one in found.baselines.items()}}
     used = [float(found.budget), *found.used.values()]
     return [
@@ -196,7 +196,7 @@ def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
 
 
 def _unseen(effects: list[Effect]) -> list[str]:
-    """Return the groups of which no action, or nothing but actions, was seen."""
+    """Return the groups without records of both an action and no action."""
     return [one.group for one in effects if not np.isfinite(one.value)]
 
 

@@ -1,4 +1,4 @@
-"""The figures of a programme's report as PNG: what the plan brings, who gets an action, what an action changes."""
+"""Figures of a programme's report as PNG: benefit of the plan, who gets an action, effects of an action."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ STYLE = {
     "font.family": "sans-serif",
 }
 PNG: dict[str, Any] = {"suffix": "png", "dpi": 150, "metadata": {"Software": None}}
-MOST = 25  # groups in a figure
+MOST = 25  # maximum number of groups in a figure
 
 
 def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect]) -> Iterator[tuple[str, bytes]]:
-    """Yield every figure as (file name, content); the same numbers give the same bytes."""
+    """Yield each figure as (file name, content); equal numbers give equal bytes."""
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         if found.states_benefits:
             yield "benefit.png", figure_bytes(_benefit(found), **PNG)
@@ -45,7 +45,7 @@ def _axes(rows: int) -> tuple[Figure, Axes]:
 
 
 def _plain(text: str, width: int = 34) -> str:
-    """Return a text that matplotlib does not take for mathematics, in lines of so many letters."""
+    """Escape a text for matplotlib and wrap it to this width."""
     return "\n".join(wrap(text, width)[:3] or [""]).replace("$", r"\$")
 
 
@@ -75,7 +75,7 @@ def _effects(known: list[Effect]) -> Figure:
     figure, axes = _axes(len(shown))
     points = shown[0].in_points
     _whiskers(axes, [one.group for one in shown], shown, 100.0 if points else 1.0)
-    _label(axes, f"rise of {shown[0].what}{', in percentage points' if points else ''}, with 95% intervals")
+    _label(axes, f"effect on {shown[0].what}{', in percentage points' if points else ''}, with 95% intervals")
     return figure
 
 
@@ -85,6 +85,6 @@ def _reach(found: Evaluation, reached: list[Reach]) -> Figure:
     at = np.arange(len(shown))[::-1]
     axes.barh(at, [one.each for one in shown], color=ORANGE, height=0.6)
     axes.set_yticks(at, [_plain(one.group) for one in shown])
-    _label(axes, f"{found.word}s that each gets in {found.horizon} {found.period_word}s, on average")
+    _label(axes, f"{found.word}s per participant in {found.horizon} {found.period_word}s, on average")
     axes.grid(axis="x", color="#e3e5e8")
     return figure

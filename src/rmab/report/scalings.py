@@ -1,4 +1,4 @@
-"""Losses that change with a size, the number of episodes or of arms: what studies of growth and of many arms report."""
+"""Losses as functions of the number of episodes or arms, for studies of growth and of many arms."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How one learner's loss (L, R) in the common rounds changes with a size (L,), the number of episodes or arms.
+    """Loss (L, R) of one learner in the common rounds, at each size (L,), the number of episodes or arms.
 
-    theory (L,) is the theorem's bound on the regret after so many episodes, for the learner that it is stated for.
+    theory (L,) is the theorem's bound on the regret at each size, for the learner that the theorem is stated for.
     """
 
     group: str
@@ -36,7 +36,7 @@ class Scaling:
 
     @property
     def means(self) -> list[Interval]:
-        """One interval for every size."""
+        """One interval per size."""
         return [interval(row) for row in self.values]
 
     def __repr__(self) -> str:
@@ -46,20 +46,20 @@ class Scaling:
 def scalings_of(study: Study, pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
     """Group the tasks that differ only in size: regret to O2 against T, or regret to O1 per arm and episode against N.
 
-    Growth uses O2, because the gap of O1 grows with T whatever is learned; many arms use O1, whose gap is the question.
+    Growth uses O2, because the gap of O1 grows with T for every learner; many arms use O1, whose gap is of interest there.
     """
     if study.kind == "learning":
         return ()
     grown = {"episodes"} if study.kind == "growth" else {"arms", "budget", "copies"}
     families = {spec.label: _family(spec, grown) for spec in study.tasks}
     if len({name for name, _ in families.values()}) == len(set(families.values())):
-        families = {label: (name, "") for label, (name, _) in families.items()}  # the names are enough to tell them apart
+        families = {label: (name, "") for label, (name, _) in families.items()}  # the names are unique without options
     groups: dict[tuple[str, str], list[Cell]] = {}
     for page in pages:
         for cell in page.cells:
             groups.setdefault(("".join(families[page.task]), cell.learner), []).append(cell)
-    made = [_scaling(key, cells, study.kind) for key, cells in groups.items()]
-    return tuple(one for one in made if one.sizes.size and one.values.size)
+    scalings = [_scaling(key, cells, study.kind) for key, cells in groups.items()]
+    return tuple(one for one in scalings if one.sizes.size and one.values.size)
 
 
 def _family(spec: TaskSpec, grown: set[str]) -> tuple[str, str]:
@@ -76,9 +76,9 @@ def _scaling(key: tuple[str, str], cells: list[Cell], kind: str) -> Scaling:
     common = set.intersection(*(set(cell.rounds.tolist()) for cell in cells))
     rows = []
     for cell in cells:
-        kept = np.isin(cell.rounds, sorted(common))
-        lost = cell.regret("O2" if kind == "growth" else "O1")[kept, -1]
-        lost = np.where(np.abs(lost) > ROUNDING * np.abs(cell.totals[kept]), lost, 0.0)
+        shared = np.isin(cell.rounds, sorted(common))
+        lost = cell.regret("O2" if kind == "growth" else "O1")[shared, -1]
+        lost = np.where(np.abs(lost) > ROUNDING * np.abs(cell.totals[shared]), lost, 0.0)
         rows.append(lost if kind == "growth" else lost / cell.sizes["arms"] / cell.episodes)
     sizes, values = np.array([size(cell) for cell in cells], dtype=np.float64), np.array(rows)
     stated = kind == "growth" and all(cell.published and not cell.privileged for cell in cells)

@@ -1,8 +1,8 @@
-"""The statistics of a report: numbers come with their uncertainty, and learners are compared round by round.
+"""Statistics of a report: intervals, and paired comparisons of learners.
 
-Rounds are independent. Learners of the same round share its seed, and so the model, the rewards and the luck; what they
-share cancels in their difference, which is why tests are paired. Intervals are Student's 95% intervals, unless a function
-says otherwise.
+Rounds are independent. Learners of the same round share its random seed, and so the model, the rewards and the noise. What
+they share cancels in their difference, so tests are paired. Intervals are Student's 95% intervals, unless a function
+documents another one.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Paired:
-    """How much more `first` earned than `second` in the same rounds.
+    """A paired comparison: how much more `first` earned than `second` in the same rounds.
 
-    `relative` is relative to what second earned, None if that may be zero; `ahead` counts the rounds in which first earned
+    `relative` is relative to the reward of second, None if that may be zero; `ahead` counts the rounds in which first earned
     more; `p` is of the paired t-test, `adjusted` after Holm's correction for all pairs of the task.
     """
 
@@ -59,14 +59,14 @@ class Paired:
     adjusted: float
 
     @property
-    def told(self) -> bool:
-        """Whether the two can be told apart at the 5% level, after the correction for all pairs of the task."""
+    def is_significant(self) -> bool:
+        """Whether the two differ significantly at the 5% level, after the correction for all pairs of the task."""
         return self.adjusted < 1 - LEVEL
 
 
 @dataclass(frozen=True)
 class Power:
-    """The fit mean ~ factor size^exponent. The exponent's interval is NaN with one round, or where a mean is near zero."""
+    """The fit mean ~ factor size^exponent. The exponent's interval is NaN with one round, or if a mean is near zero."""
 
     exponent: Interval
     factor: float
@@ -99,7 +99,7 @@ def interval(values: FloatArray) -> Interval:
 def ratio(top: FloatArray, bottom: FloatArray) -> Interval | None:
     """Return mean(top) / |mean(bottom)| of the same rounds, both (R,); None if the mean of bottom may be 0.
 
-    The interval is that of the linearised ratio q, Student's of top - q bottom: it accounts for the spread of bottom.
+    The interval is that of the linearised ratio q, Student's of top - q bottom: it includes the spread of bottom.
     """
     below = interval(bottom)
     if below.mean == 0 or below.low <= 0 <= below.high:
@@ -140,7 +140,7 @@ def power(sizes: FloatArray, values: FloatArray) -> Power | None:
     """Fit a power of the sizes (L,) to the means of values (L, R), by least squares of logarithms; None if one is <= 0.
 
     The slope is lean @ ln(means). To first order it varies as the mean over rounds of lean @ (values / means), which is one
-    number per round: the interval is Student's of these. A round is the same seed at all sizes, hence one number.
+    number per round, as a round has the same seed at all sizes. The interval is Student's of these numbers.
     """
     if sizes.size < 2 or values.shape[1] == 0 or (values.mean(axis=1) <= 0).any():
         return None

@@ -1,4 +1,4 @@
-"""What a study found, as numbers: its table of episodes, divided by task and learner, and the statistics of each part."""
+"""Numbers of a study: its table of episodes by task and learner, with statistics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = ["task", "learner", "privileged", "round", "episode", *NUMBERS, *SIZES
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The whole study: a page per task, scalings if it is about growth or many arms, and how many runs are finished."""
+    """Numbers of the whole study: a page per task, scalings if it is about growth or many arms, and run counts."""
 
     study: Study
     pages: tuple[Page, ...]
@@ -55,7 +55,7 @@ class Summary:
 def summarise(study: Study, table: pa.Table) -> Summary:
     """Return the statistics of a study's table of episodes; ModelError if no run is finished."""
     if table.num_rows == 0:
-        raise ModelError(f"study {study.name}: no run is finished, so there is nothing to report")
+        raise ModelError(f"study {study.name}: no run is finished; run `rmab study run` first")
     cells = _cells(study, table)
     pages = tuple(
         _page(task.label, [cell for cell in cells if cell.task == task.label], task.stronger) for task in study.tasks
@@ -77,23 +77,25 @@ def _cells(study: Study, table: pa.Table) -> list[Cell]:
     order = np.lexsort((table.column("episode").to_numpy(), table.column("round").to_numpy(), learner, task))
     numbers = {key: table.column(key).to_numpy()[order] for key in (*NUMBERS, *SIZES, "round", "episode")}
     changes = np.flatnonzero(np.diff(task[order]) | np.diff(learner[order])) + 1
-    blocks, told = {}, {}
+    blocks, privileges = {}, {}
     for rows in map(slice, [0, *changes], [*changes, order.size]):
         first = int(order[rows.start])
         key = (named[0][first].as_py(), named[1][first].as_py())
-        blocks[key], told[key] = rows, str(table.column("privileged")[first].as_py() or "")
+        blocks[key], privileges[key] = rows, str(table.column("privileged")[first].as_py() or "")
     published = {one.label for one in study.learners if one.name == PAPERS and not one.options}
     found = []
     for spec in study.tasks:
         keys = [(spec.label, one.label) for one in study.learners if (spec.label, one.label) in blocks]
-        found += [_cell(key, numbers, blocks[key], told[key], key[1] in published) for key in keys]
+        found += [_cell(key, numbers, blocks[key], privileges[key], key[1] in published) for key in keys]
     return found
 
 
 def _cell(key: tuple[str, str], numbers: Mapping[str, Any], rows: slice, privileged: str, published: bool) -> Cell:
     rounds, counts = np.unique(numbers["round"][rows], return_counts=True)
     if (counts != counts[0]).any() or (numbers["episode"][rows] != np.tile(np.arange(counts[0]), rounds.size)).any():
-        raise ModelError(f"task {key[0]}, learner {key[1]}: its rounds differ in their episodes; run the damaged ones again")
+        raise ModelError(
+            f"task {key[0]}, learner {key[1]}: its rounds have different numbers of episodes; run the damaged ones again"
+        )
     shape = (rounds.size, int(counts[0]))
     columns = {name: np.asarray(numbers[name][rows], dtype=np.float64).reshape(shape) for name in NUMBERS}
     sizes = {name: int(np.nan_to_num(numbers[name][rows.start])) for name in SIZES}  # null in runs of an older format: 0

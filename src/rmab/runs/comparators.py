@@ -1,18 +1,18 @@
-"""What a run is compared with (Xiong & Li 2024, Section 3.2), and the theorem's bound on the regret.
+"""Comparators of a run (Xiong & Li 2024, Section 3.2), and the theorem's bound on the regret.
 
 The best policy over all episodes cannot be computed, so there are three comparators. Regret to each of them is signed: it is
-negative where a learner earns more.
+negative if the learner earns more.
 
-O1 bounds every fixed policy from above: the fluid LP of the summed rewards. Its gap to policies that can be executed stays.
-O2 is the best fixed policy that we can execute, given the true kernels and the summed rewards. Where the joint states of all
-arms are few it is the optimum, exactly, by backward induction over them (`planners/joint.py`); elsewhere the better of the
+O1 is an upper bound for every fixed policy: the fluid LP of the summed rewards. Executable policies may stay below it.
+O2 is the best fixed policy that can be executed, given the true kernels and the summed rewards. If there are few joint
+states, it is the exact optimum, by backward induction over them (`planners/joint.py`); otherwise it is the better of the
 occupancy and the Lagrangian index, simulated. (On cpap, cpap-adherence and deadline the finite Whittle index was never
-better, and O2 is within 1% of O1, which leaves LP-update nothing to find.) O3 knows the rewards of each episode before it
-begins: the fluid LP of every episode.
+better, and O2 is within 1% of O1, so LP-update could not improve it.) O3 knows the rewards of each episode in advance: the
+fluid LP of each episode.
 
-Chance is what blind decisions earn on average: at every step a random set of as many arms as the budget allows. What it
-loses to a comparator is the unit in which regrets of different tasks can be compared: 0% is the comparator, 100% is chance.
-A per cent of what the comparator earns is no such unit: that may be near 0, or mostly what is earned whatever is done.
+The random policy activates a random set of arms at each step, as many as the budget allows. Its regret to a comparator is
+the unit in which regrets on different tasks are compared: 0% is the comparator, 100% is the random policy. The comparator's
+reward is not a suitable unit: it may be near 0, or consist mostly of reward that every policy earns.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Comparator = Literal["O1", "O2", "O3"]
 
-SMALL = 14  # arms; more have too many joint states
-ROUNDS, KEY = 200, 2  # simulated episodes behind O2, and the key of their random streams
-KEPT = 2  # comparators that later runs share
+SMALL = 14  # maximum number of arms; more have too many joint states
+ROUNDS, KEY = 200, 2  # number of simulated episodes for O2, and the key of their random streams
+CACHED = 2  # number of comparators that later runs share
 
 
 @dataclass(frozen=True, eq=False)
 class Comparators:
-    """What the comparators O1, O2 and O3 earn, and chance; each computed on first use.
+    """Rewards of the comparators O1, O2 and O3, and of the random policy; each is computed on first use.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Comparators:
     rewards: FloatArray
 
     def __post_init__(self) -> None:
-        """Check that the rewards are some for this problem; they are not copied."""
+        """Check that the rewards fit the problem; they are not copied."""
         expect(self.problem, Problem, "problem")
         arms, phases, given = self.problem.arms, self.problem.phases, self.rewards
         check_unmasked(given, "rewards")
@@ -90,7 +90,7 @@ class Comparators:
 
     @cached_property
     def plan(self) -> Fluid:
-        """The solution of the fluid LP of the summed rewards."""
+        """Solution of the fluid LP of the summed rewards."""
         return solve_fluid(self.problem, self.rewards.sum(axis=0))
 
     @cached_property
@@ -100,18 +100,18 @@ class Comparators:
         return frozen(by_phase(counted, self.problem.phase_of, self.problem.phases))
 
     def per_episode(self, which: Comparator) -> FloatArray:
-        """(T,) what the comparator 'O1', 'O2' or 'O3' earns in each episode; ModelError for another name."""
+        """(T,) reward of the comparator 'O1', 'O2' or 'O3' in each episode; raise ModelError for another name."""
         known = {"O1": self.o1, "O2": self.o2, "O3": self.o3}
         if not isinstance(which, str) or which not in known:
-            wrong = f"unknown comparator {which!r:.40}; there are {', '.join(known)}"
+            wrong = f"unknown comparator {which!r:.40}; available: {', '.join(known)}"
             raise ModelError(wrong, code="unknown-name", comparator=str(which))
         return known[which]()
 
     @classmethod
     def of(cls, problem: Problem, rewards: FloatArray, change: tuple[int, Problem] | None = None) -> Comparators:
-        """Return the comparators of these rewards (T, N, S, 2), shared with recent runs: they cost as much as a run.
+        """Return the comparators of these rewards (T, N, S, 2), cached for other runs: they cost as much as a run.
 
-        change: the episode from which on it is another problem, and that problem.
+        change: the episode from which on another problem applies, and that problem.
         """
         if change is not None:
             begin, after = change
@@ -119,12 +119,12 @@ class Comparators:
         return _shared(_Inputs(_fingerprint(problem, rewards), problem, rewards))
 
     def o1(self) -> FloatArray:
-        """(T,) what the fluid plan of the summed rewards earns; its sum bounds every fixed policy, up to the plan's gap."""
+        """(T,) reward of the fluid plan of the summed rewards; its sum bounds every fixed policy, up to the plan's gap."""
         return np.asarray(np.tensordot(self.rewards, self.visits, axes=self.visits.ndim))
 
     def o2(self) -> FloatArray:
-        """(T,) what the best executable fixed policy earns: the optimum where joint states are few, exactly; elsewhere the
-        better of two indices, chosen on half of the simulated episodes, evaluated on all.
+        """(T,) reward of the best executable fixed policy: the exact optimum if there are few joint states; otherwise the
+        better of two indices, chosen on half of the simulated episodes and evaluated on all.
         """
         return np.asarray(np.tensordot(self.rewards, self._best_visits, axes=self._best_visits.ndim))
 
@@ -132,7 +132,7 @@ class Comparators:
     def _best_visits(self) -> FloatArray:
         total = self.rewards.sum(axis=0)
         if self.problem.arms.count <= SMALL:
-            from rmab.planners.joint import few_joint_states, joint_visits  # noqa: PLC0415  (few problems are so small)
+            from rmab.planners.joint import few_joint_states, joint_visits  # noqa: PLC0415  (rarely needed)
 
             if few_joint_states(self.problem):
                 return joint_visits(self.problem, total)
@@ -143,13 +143,13 @@ class Comparators:
         return frozen((first + second) / ROUNDS)
 
     def _simulated(self, policy: IndexPolicy) -> tuple[FloatArray, FloatArray]:
-        """Visits (N, S, 2), or with phases, in either half of ROUNDS simulated episodes, with the same streams for all."""
+        """Return visits (N, S, 2), or with phases, in each half of ROUNDS simulated episodes, with common streams."""
         middle = ROUNDS // 2
         first, second = range(middle), range(middle, ROUNDS)
         return tuple(simulate_visits(self.problem, policy, KEY, half) for half in (first, second))  # type: ignore[return-value]
 
     def o3(self) -> FloatArray:
-        """(T,) the fluid bound of each episode alone; proportional rewards are solved only once."""
+        """(T,) fluid bound of each episode; proportional rewards are solved only once."""
         return self._bounds
 
     @cached_property
@@ -164,12 +164,12 @@ class Comparators:
         return frozen(bounds)
 
     def chance(self) -> FloatArray:
-        """(T,) what blind decisions earn on average: a random set of as many arms as the budget allows, at every step."""
-        return np.asarray(np.tensordot(self.rewards, self._blind_visits, axes=self._blind_visits.ndim))
+        """(T,) mean reward of the random policy: a random set of arms at each step, as many as the budget allows."""
+        return np.asarray(np.tensordot(self.rewards, self._random_visits, axes=self._random_visits.ndim))
 
     @cached_property
-    def _blind_visits(self) -> FloatArray:
-        """Mean visits of blind decisions: an arm is active with the same probability in all its states, so it is alone."""
+    def _random_visits(self) -> FloatArray:
+        """Mean visits of the random policy. An arm is active with equal probability in all its states, so arms decouple."""
         problem, arms = self.problem, self.problem.arms
         _, first, like = np.unique(
             np.column_stack([arms.group_of, problem.start_masses]), axis=0, return_index=True, return_inverse=True
@@ -188,37 +188,37 @@ class Comparators:
 
 @dataclass(frozen=True, eq=False)
 class _Changed(Comparators):
-    """Comparators where the kernels change: those of either stretch, one after the other."""
+    """Comparators of a task whose kernels change: those of the two stretches, one after the other."""
 
     stretches: tuple[Comparators, Comparators]
 
     def o1(self) -> FloatArray:
-        """(T,) O1 of either stretch."""
+        """(T,) O1 of each stretch."""
         return np.concatenate([one.o1() for one in self.stretches])
 
     def o2(self) -> FloatArray:
-        """(T,) O2 of either stretch."""
+        """(T,) O2 of each stretch."""
         return np.concatenate([one.o2() for one in self.stretches])
 
     def o3(self) -> FloatArray:
-        """(T,) O3."""
+        """(T,) O3 of each stretch."""
         return np.concatenate([one.o3() for one in self.stretches])
 
     def chance(self) -> FloatArray:
-        """(T,) what blind decisions earn."""
+        """(T,) mean reward of the random policy in each stretch."""
         return np.concatenate([one.chance() for one in self.stretches])
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What comparators depend on, compared by digest."""
+    """Inputs of comparators, compared by digest."""
 
     digest: bytes
     problem: Problem = field(compare=False)
     rewards: FloatArray = field(compare=False)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED)
 def _shared(inputs: _Inputs) -> Comparators:
     return Comparators(inputs.problem, inputs.rewards)
 
@@ -236,7 +236,7 @@ def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
 def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     """Return the bound on the regret of Xiong & Li 2024, Section 5.1, after each episode.
 
-    The bound is of order O-tilde; the curve takes its printed terms with constant 1.
+    The bound is of order O-tilde; the curve uses its printed terms with constant 1.
 
     Parameters
     ----------

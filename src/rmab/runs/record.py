@@ -1,4 +1,4 @@
-"""What a run leaves behind: rewards, plans and estimates, episode by episode, and the regret that follows from them."""
+"""Result of a run: rewards, plans and estimates of each episode, and the regret computed from them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rmab.learning.state import State
 from rmab.runs.comparators import Comparator, Comparators
 from rmab.tasks.definition import Task
 
-ROUNDING = 1e-9  # of what was earned: chance that loses less loses nothing
+ROUNDING = 1e-9  # relative to the reward: a smaller regret of the random policy counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class RunResult(ReadOnly):
-    """What happened in a run, episode by episode, as `run` returns it.
+    """Result of a run, episode by episode, as returned by `run`.
 
     Attributes
     ----------
@@ -27,23 +27,23 @@ class RunResult(ReadOnly):
     learner : str
         Name and options of the learner.
     privileged : str
-        What the learner was given that no real programme has, full feedback included; empty if nothing.
+        What the learner knew that a real programme would not, including full feedback; empty otherwise.
     seed : int
-        Seed of the run.
+        Random seed of the run.
     reward : ndarray, shape (T,)
-        What was earned.
+        Reward of each episode.
     activations, visited, iterations : ndarray of int, shape (T,)
-        Activations spent; pairs (n, s, a), in every phase, visited at least once so far; iterations of the solver behind the
-        plan.
+        Number of activations; of pairs (n, s, a), in each phase, visited at least once so far; of iterations of the plan's
+        solver.
     seconds : ndarray, shape (T,)
         Wall time of the whole episode.
     rewards : ndarray, shape (T, N, S, 2), or (T, N, K, S, 2) with phases
-        What the adversary chose.
+        Rewards set by the adversary.
     planned, believed : ndarray, shape (T,)
-        What the plan's occupancy earns under the true rewards, and under the learner's own estimates; NaN for learners
-        without occupancies.
+        Reward of the plan's occupancy under the true rewards, and under the learner's estimates; NaN for learners without
+        occupancies.
     estimates : ndarray, shape of rewards, or None
-        These estimates.
+        The learner's estimates of the rewards.
     state : State
         The learner's state after the last episode.
 
@@ -72,7 +72,7 @@ class RunResult(ReadOnly):
 
     @cached_property
     def comparators(self) -> Comparators:
-        """O1, O2 and O3 of the rewards that were chosen."""
+        """Comparators O1, O2 and O3 of the rewards."""
         return Comparators.of(self.task.problem, self.rewards, self.task.change)
 
     def regret(self, to: Comparator = "O1") -> FloatArray:
@@ -86,23 +86,23 @@ class RunResult(ReadOnly):
         return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
 
     def chance_gap(self, to: Comparator = "O1") -> float:
-        """Return what blind decisions lose to a comparator in the whole run, on average."""
+        """Return the mean regret of the random policy to a comparator, over the whole run."""
         return float((self.comparators.per_episode(to) - self.comparators.chance()).sum())
 
     def share_of_chance(self, to: Comparator = "O1") -> float:
-        """Return the regret of the whole run as a share of the chance gap: 0 is the comparator, 1 is chance.
+        """Return the regret of the whole run relative to the random policy: 0 is the comparator, 1 is the random policy.
 
-        NaN where blind decisions lose nothing.
+        NaN if the random policy has no regret.
         """
         return part_of_gap(float(self.regret(to)[-1]), self.chance_gap(to), float(np.abs(self.reward).sum()))
 
     def terms(self) -> FloatArray:
-        """(4, T) Term0..Term3 of every episode, which add up to its O1-regret (Xiong & Li 2024, regret decomposition).
+        """(4, T) Term0..Term3 of each episode, which add up to its regret to O1 (Xiong & Li 2024, regret decomposition).
 
-        Over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN where the learner has no
-        occupancies or estimates.
+        They are over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN if the learner
+        has no occupancies or estimates.
         """
-        if self.estimates is None or self.task.change is not None:  # the terms are those of one model
+        if self.estimates is None or self.task.change is not None:  # the terms are defined for one model
             return np.full((4, self.reward.size), np.nan)
         bound = self.comparators.o1()
         visits = self.comparators.visits
@@ -110,8 +110,8 @@ class RunResult(ReadOnly):
         return np.stack([bound - hoped, hoped - self.believed, self.believed - self.planned, self.planned - self.reward])
 
     def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
-        """Return columns (T,) by name: what happened, what O1 (`bound`) and chance earn on average, regret to each
-        comparator (accumulated), and the four terms.
+        """Return columns (T,) by name: the episode's results, the mean rewards of O1 (`bound`) and of the random policy
+        (`chance`), accumulated regret to each comparator, and the four terms.
         """
         columns: dict[str, FloatArray | IntArray] = {
             "episode": np.arange(self.reward.size),
@@ -127,7 +127,7 @@ class RunResult(ReadOnly):
         return columns | {f"term{k}": row for k, row in enumerate(self.terms())}
 
     def summary(self) -> dict[str, Any]:
-        """Return the run in a few numbers: totals over all episodes, NaN where the learner has no terms."""
+        """Return totals over all episodes; NaN for terms that the learner does not have."""
         problem, learner = self.task.problem, self.learner.partition(" ")[0]
         comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
         slots = int(problem.budgets.sum()) * self.reward.size
@@ -150,12 +150,12 @@ class RunResult(ReadOnly):
 
     def __repr__(self) -> str:
         learner, earned = self.learner.partition(" ")[0], float(self.reward.sum())
-        told = f", privileged: {self.privileged}" if self.privileged else ""
-        told += f", adversary: {self.task.stronger}" if self.task.stronger else ""
+        notes = f", privileged: {self.privileged}" if self.privileged else ""
+        notes += f", adversary: {self.task.stronger}" if self.task.stronger else ""
         who = f"{learner} on {self.task.name}, seed {self.seed}"
-        return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{told})"
+        return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{notes})"
 
 
 def part_of_gap(lost: float, gap: float, size: float) -> float:
-    """Return what was lost as a part of what chance loses; NaN where that is nothing beside rewards of this size."""
+    """Return regret relative to that of the random policy; NaN if that is negligible beside rewards of this size."""
     return lost / gap if gap > ROUNDING * size and gap > 0 else float("nan")

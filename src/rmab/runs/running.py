@@ -1,4 +1,4 @@
-"""One run: a learner plays a task for all its episodes. Learners see views and feedback; everything else stays here."""
+"""One run: a learner plays all episodes of a task. Learners see only views and feedback."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from rmab.runs.record import RunResult
 from rmab.tasks.definition import Task
 from rmab.tasks.making import find_task
 
-SIMULATOR, REHEARSAL = 100, 101  # keys of a run's streams; the task spawns its own from the same seed
+SIMULATOR, REHEARSAL = 100, 101  # keys of a run's random streams; the task spawns others from the same seed
 
 
 def sequence_of(seed: int, key: int, t: int, game: int = 0) -> np.random.SeedSequence:
-    """Return the seeds of episode t for a purpose; where a task is played again, every further game has others."""
+    """Return the seed sequence of episode t for a purpose; if a task is repeated, each game has a different one."""
     return np.random.SeedSequence(seed, spawn_key=(key, t, game) if game else (key, t))
 
 
 def streams_of(seeds: Sequence[int], t: int, game: int = 0) -> NDArray[np.uint64]:
-    """(R, 3, 4) streams of episode t for every seed: of the arms, of the policy, and of draws under a budget."""
+    """(R, 3, 4) random streams of episode t for each seed: of the arms, of the policy, and of draws under a budget."""
     words = [np.random.PCG64(sequence_of(seed, SIMULATOR, t, game)).random_raw(12) for seed in seeds]
     return np.stack(words).reshape(-1, 3, 4)
 
 
-REHEARSALS = 32  # of an episode, for an adversary that foresees
+REHEARSALS = 32  # simulations of an episode, for an adversary that foresees the plan
 
 
 class Game:
@@ -45,16 +45,16 @@ class Game:
     task : Task
         The task.
     seeds : sequence of int
-        One for each round, 0 or more.
+        One per round, 0 or more.
     view : View, optional
         What a learner may know of the task; by default, `task.view()`.
 
     Attributes
     ----------
     rewards : list of ndarray
-        What the episode pays, (N, [K,] S, 2): one table per round, or one for all rounds where the adversary is scripted.
+        Rewards of the episode, (N, [K,] S, 2): one table per round, or one for all rounds if the adversary is not adaptive.
     visits : ndarray of int, shape (R, N, [K,] S, 2)
-        How often each pair was visited before the episode, as far as `count` was called.
+        Visits of each pair before the episode, as added by `count`.
     """
 
     def __init__(self, task: Task, seeds: Sequence[int], view: View | None = None) -> None:
@@ -66,9 +66,9 @@ class Game:
         self.visits = np.zeros((len(self.seeds), *_shape(task.problem)), dtype=np.int64)
 
     def begin(self, t: int, policy: Policy | None = None, game: int = 0) -> NDArray[np.uint64]:
-        """Let the adversary choose what episode t pays; return the streams of the episode, as `streams_of` does.
+        """Let the adversary set the rewards of episode t; return the streams of the episode, as `streams_of` does.
 
-        policy: what will be played, for an adversary that foresees it.
+        policy: the policy of the episode, for an adversary that foresees it.
         """
         adversary, self.episode = self.task.adversary, t
         seen: Sequence[IntArray | None] = list(self.visits) if adversary.adaptive else [None]
@@ -79,7 +79,7 @@ class Game:
         return streams_of(self.seeds, t, game)
 
     def reward(self, r: int = 0) -> FloatArray:
-        """Return what the episode pays in a round."""
+        """Return the rewards of the episode in a round."""
         return self.rewards[r if len(self.rewards) > 1 else 0]
 
     def count(self, episode: Trajectory, r: int = 0) -> None:
@@ -87,15 +87,15 @@ class Game:
         self.visits[r] += visits_of(self.task.problem, episode)
 
     def feedback(self, episode: Trajectory, r: int = 0) -> Feedback:
-        """Return what a learner sees of the episode; a custom adversary is not trusted to keep what it declares."""
+        """Return the feedback of the episode; rewards of a custom adversary are checked against what it declares."""
         reveal = Feedback.of_simulation if is_builtin(self.task.adversary) else Feedback.reveal
         return reveal(self.view, self.episode, episode, self.reward(r))
 
 
 def rehearse_visits(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int = REHEARSALS) -> IntArray:
-    """Return how often each pair is visited, (N, S, 2) or (N, K, S, 2), when a policy plays so many episodes.
+    """Simulate episodes of a policy and return the visits of each pair, (N, S, 2) or (N, K, S, 2).
 
-    Any policy can be rehearsed, since a policy has no memory: one that needs a memory begins every episode with a new one.
+    This works for any policy: a policy has no memory across episodes.
     """
     visits, unpaid = np.zeros(_shape(problem), dtype=np.int64), np.zeros(_shape(problem))
     for _ in range(rounds):
@@ -104,7 +104,7 @@ def rehearse_visits(problem: Problem, policy: Policy, rng: np.random.Generator, 
 
 
 def visits_of(problem: Problem, episode: Trajectory) -> IntArray:
-    """(N, S, 2), or (N, K, S, 2) with phases: how often an episode visited each pair."""
+    """(N, S, 2), or (N, K, S, 2) with phases: visits of each pair in an episode."""
     shape = _shape(problem)
     pairs = pairs_of(episode.states, episode.actions, (problem.phases, problem.arms.states), problem.phase_of)
     return np.bincount(pairs.reshape(-1), minlength=int(np.prod(shape))).reshape(shape)
@@ -118,17 +118,17 @@ FULL_INFORMATION = "sees all rewards of an episode"
 
 
 def feedback_of(learner: Learner, given: FeedbackMode, asked: FeedbackMode | None = None) -> FeedbackMode:
-    """Return the feedback that a learner gets, from what the task gives and what is asked for: it is decided only here.
+    """Return the feedback that a learner gets, from that of the task and the requested one.
 
-    What is asked for wins, and is a ModelError where the learner is not defined with it. Otherwise a learner that is not
-    defined without full feedback gets that, and any other what the task gives.
+    A requested feedback takes precedence, and is a ModelError if the learner does not support it. Otherwise a learner that
+    needs full feedback gets it, and any other learner gets the feedback of the task.
     """
     if learner.feedback not in ("bandit", "full"):
         raise ModelError(f"{learner.name}: feedback must be 'bandit' or 'full', got {learner.feedback!r}")
     if learner.feedback != "full":
         return given if asked is None else asked
     if asked not in (None, "full"):
-        raise ModelError(f"{learner.name} needs full feedback (got {asked!r}): leave it out, or say 'full'")
+        raise ModelError(f"{learner.name} needs full feedback, got {asked!r}; leave feedback out, or set it to 'full'")
     return "full"
 
 
@@ -140,21 +140,21 @@ def run(
     feedback: FeedbackMode | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunResult:
-    """Let a learner play all episodes of a task. The same task, learner and seed give the same run, byte for byte.
+    """Run a learner on all episodes of a task. The same task, learner and seed give the same run, byte for byte.
 
     Parameters
     ----------
     task_or_name : Task or str
-        A task; or a name as `rmab.make_task` takes it, made from the seed of the run.
+        A task, or a name as for `rmab.make_task`, built with the seed of the run.
     learner : Learner or str
-        A learner, or a name as `rmab.make_learner` takes it.
+        A learner, or a name as for `rmab.make_learner`.
     seed : int, optional
-        Of the learner and of the arms' transitions, 0 or more.
+        Random seed of the learner and of the arms' transitions, 0 or more.
     feedback : {'bandit', 'active', 'full'}, optional
-        What the learner sees of an episode. By default full feedback for a learner that is not defined without it,
-        otherwise what the task gives. Full feedback is noted in `Run.privileged`.
+        What the learner observes after an episode. By default full feedback for a learner that needs it, otherwise the
+        feedback of the task. Full feedback is noted in `Run.privileged`.
     progress : callable, optional
-        Called after every episode with (episodes done, all episodes).
+        Called after each episode with (finished episodes, all episodes).
 
     Returns
     -------
@@ -163,7 +163,7 @@ def run(
     Raises
     ------
     ModelError
-        If a name is unknown, the seed is wrong, or the learner needs other feedback than asked for.
+        If a name is unknown, the seed is wrong, or the learner does not support the feedback.
 
     Examples
     --------
@@ -197,9 +197,9 @@ def run(
 def learn_episodes(
     learner: Learner, view: View, seed: int, episodes: int, play: Callable[[int, EpisodePlan], Feedback]
 ) -> Iterator[tuple[int, EpisodePlan, State]]:
-    """Let a learner plan, play and learn, episode by episode: the only loop of learner and task.
+    """Let a learner plan, act and learn, episode by episode. This is the only loop over learner and task.
 
-    `play` takes the number of an episode and its plan, and returns the feedback. Yields both, and the learner's new state.
+    `play` takes the number of an episode and its plan, and returns the feedback. Yield both, and the learner's new state.
     """
     state = learner.begin(view, seed)
     for t in range(episodes):
@@ -209,7 +209,7 @@ def learn_episodes(
 
 
 class _Recorder:
-    """Plays episodes, and records them."""
+    """Plays and records episodes."""
 
     def __init__(self, game: Game) -> None:
         self.game, self.task = game, game.task
@@ -251,7 +251,7 @@ class _Recorder:
 
 
 def expected_visits(plan: EpisodePlan, problem: Problem) -> FloatArray | None:
-    """(N, S, 2), or (N, K, S, 2) with phases: how often the plan has an arm in a state under an action; None if unknown."""
+    """(N, S, 2), or (N, K, S, 2) with phases: expected visits of each pair under the plan; None if unknown."""
     if plan.block_of is None:
         return None
     if plan.counted is None:
@@ -261,9 +261,9 @@ def expected_visits(plan: EpisodePlan, problem: Problem) -> FloatArray | None:
 
 
 def inform(learner: Learner, task: Task, seed: int) -> Learner:
-    """Return the learner that plays: a privileged one knows what it may, any other is as it was.
+    """Give a privileged learner its extra knowledge; return any other learner unchanged.
 
-    Against an adversary that answers to what was done, the summed rewards are T times a typical reward.
+    If the adversary is adaptive, the summed rewards are T times a typical reward.
     """
     if not learner.privileged:
         return learner

@@ -1,4 +1,4 @@
-"""Studies: many runs as data, played on one machine or a cluster, stopped and resumed at will."""
+"""Studies: grids of runs as data, on one machine or a cluster, resumable at any time."""
 
 from rmab.common import require
 

@@ -1,7 +1,7 @@
-"""From the entries of a study to tasks and learners, and what is wrong with them.
+"""Build the tasks and learners of a study's entries, and list problems of the entries.
 
 Each is built once per process: a study that was just checked is not built again to be run, and the runs of a worker share
-their learner and, round by round, their task. Both keep nothing of a run to themselves.
+their learner and, in each round, their task. Neither stores anything of a run.
 """
 
 import json
@@ -21,12 +21,12 @@ from rmab.tasks.definition import Task
 from rmab.tasks.making import make_task
 from rmab.tasks.registry import TASKS
 
-Problem = tuple[tuple[str, ...], str]  # where in the table, and what
-_FINE: set[tuple[str, ...]] = set()  # entries of which this process knows that they can be built
+Problem = tuple[tuple[str, ...], str]  # position in the table, and message
+_FINE: set[tuple[str, ...]] = set()  # entries that this process has built successfully
 
 
 def task_of(spec: TaskSpec, seed: int) -> Task:
-    """Return the task of one round. A file is the same in every round, and must be as it was when the study was made."""
+    """Return the task of one round. A file is the same in every round, and must not change after the study is created."""
     if not _is_file(spec):
         return _task(spec.name, _text(spec.options), seed, source_of(spec))
     try:
@@ -34,23 +34,25 @@ def task_of(spec: TaskSpec, seed: int) -> Task:
     except OSError as error:
         raise FileError(f"{spec.name}: cannot be read ({error.strerror or error})") from error
     if digest != spec.digest:
-        raise FileError(f"{spec.name}: the task file has changed since the study was made")
+        raise FileError(
+            f"{spec.name}: the task file has changed since the study was created; restore it, or create a new study"
+        )
     return _task(spec.name, _text(spec.options), None, digest)
 
 
 def learner_of(spec: LearnerSpec) -> Learner:
-    """Return the learner."""
+    """Build the learner of an entry."""
     return _learner(spec.name, _text(spec.options), source_of(spec))
 
 
 def modules_of(spec: TaskSpec | LearnerSpec) -> list[str]:
-    """Return the custom modules that an entry needs: of its maker, of its adversary, of components of a learner."""
+    """Return the custom modules that an entry needs, including those of its adversary and components."""
     names = {spec.name} | (component_names(spec.name, spec.options) if isinstance(spec, LearnerSpec) else set())
     return sorted(set().union(*(Reference.parse(name).modules for name in names)))
 
 
 def files_of(spec: TaskSpec | LearnerSpec) -> list[Path]:
-    """Return the files that options of a task name, such as a tariff."""
+    """Return the files named by options of a task, such as a tariff."""
     name = Reference.parse(spec.name).name
     if not isinstance(spec, TaskSpec) or name not in TASKS or not spec.options:
         return []
@@ -64,14 +66,14 @@ def _file_options(name: str) -> list[str]:
 
 
 def source_of(spec: TaskSpec | LearnerSpec, *, on_disk: bool = False) -> str | None:
-    """Return the SHA-256 of the source of modules, as imported or as it is now, and of files; None where there is none."""
+    """Return the SHA-256 of the source of modules, as imported or as on disk, and of files; None if there are none."""
     digests = [source_digest(module, on_disk=on_disk) for module in modules_of(spec)]
     digests += [sha256(one.read_bytes()).hexdigest() for one in files_of(spec) if one.is_file()]
     known = [one for one in digests if one is not None]
     return known[0] if len(known) == 1 else sha256("".join(known).encode()).hexdigest() if known else None
 
 
-@lru_cache(maxsize=2)  # tasks can be large, and are played round by round
+@lru_cache(maxsize=2)  # tasks can be large, and jobs are ordered by round
 def _task(name: str, options: str, seed: int | None, source: str | None) -> Task:  # noqa: ARG001  (another source is another task)
     return make_task(name, seed=seed, **json.loads(options))
 
@@ -95,7 +97,7 @@ def _key(spec: TaskSpec | LearnerSpec) -> tuple[str, ...]:
 
 
 def task_problems(spec: TaskSpec) -> Iterator[Problem]:
-    """Yield what keeps the task from being made."""
+    """Yield problems that prevent building the task."""
     reference = Reference.parse(spec.name)
     if not reference.is_file and _key(spec) in _FINE:
         return
@@ -113,7 +115,7 @@ def task_problems(spec: TaskSpec) -> Iterator[Problem]:
 
 
 def learner_problems(spec: LearnerSpec) -> Iterator[Problem]:
-    """Yield all that keeps the learner from being made, option by option."""
+    """Yield problems that prevent building the learner, option by option."""
     if _key(spec) in _FINE:
         return
     if spec.name in LEARNERS:

@@ -1,7 +1,7 @@
-"""The entries of a study: its tasks and learners, as data.
+"""Entries of a study: its tasks and learners, as data.
 
-An object becomes data when a study is made of it. A learner is its name, or that of its class, and its options; a task is
-written to a temporary file. So workers in other processes can rebuild both, and the same objects give the same runs.
+Objects become data when a study is created. A learner becomes its name, or that of its class, and its options; a task is
+written to a temporary file. So workers in other processes can rebuild both, and equal objects give equal runs.
 """
 
 import os
@@ -24,11 +24,11 @@ from rmab.model import ADVERSARIES, FORESEES, FeedbackMode
 from rmab.tasks.definition import Task
 
 Value = bool | int | float | str
-_FOLDER: list[tempfile.TemporaryDirectory[str]] = []  # of the task objects of this process
+_FOLDER: list[tempfile.TemporaryDirectory[str]] = []  # holds the task objects of this process
 
 
 def readable(text: str) -> str:
-    """Return a name or label; ValueError where it holds control characters, which no table, file or figure can show."""
+    """Return a name or label; raise ValueError if it has control characters, which no table, file or figure can show."""
     if wrong := next(filter(is_control, text), None):
         raise ValueError(f"must have no control characters, found {wrong.encode('unicode_escape').decode()}")
     return text
@@ -43,15 +43,15 @@ class TaskSpec(BaseModel):
     Parameters
     ----------
     name : str
-        As `rmab.make_task` takes it: a built-in name, a custom `module:maker`, or the path of a task file.
+        As for `rmab.make_task`: a built-in name, a custom `module:function`, or the path of a task file.
     label : str, optional
-        What tables and figures call it; the name by default.
+        Name in tables and figures; the name by default.
     options : dict, optional
         Options of the task.
     rounds : int, optional
-        The most that are played of it, for tasks that take long; all rounds of the study by default.
+        Maximum number of rounds, for slow tasks; all rounds of the study by default.
     digest : str, optional
-        SHA-256 of a task file, taken when the study is made: what counts is the content, not the path.
+        SHA-256 of a task file when the study is created: the content identifies the task, not the path.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -63,19 +63,19 @@ class TaskSpec(BaseModel):
 
     @property
     def stronger(self) -> str:
-        """What makes its adversary, if it is a built-in one, stronger than the paper's; empty if nothing does."""
+        """What makes a built-in adversary stronger than the paper's; empty otherwise."""
         against = Reference.parse(self.name).against
         return FORESEES if against in ADVERSARIES and ADVERSARIES[against].foresees else ""
 
     @model_validator(mode="before")
     @classmethod
-    def _completed(cls, given: Any) -> Any:
+    def _complete(cls, given: Any) -> Any:
         given = stored_task(given) if isinstance(given, Task) else given
         given = {"name": str(given)} if isinstance(given, str | os.PathLike) else given
         if not isinstance(given, dict):
             return accepted(given, cls, Task)
         if not isinstance(given.get("name"), str):
-            return {"label": "?", **given}  # what is wrong is the name
+            return {"label": "?", **given}  # pydantic then reports the name
         name, found = given["name"], {}
         if Reference.parse(name).is_file and not given.get("digest"):
             try:
@@ -91,13 +91,13 @@ class LearnerSpec(BaseModel):
     Parameters
     ----------
     name : str
-        As `rmab.make_learner` takes it: a built-in name, or a custom `module:maker`.
+        As for `rmab.make_learner`: a built-in name, or a custom `module:Class` or `module:function`.
     label : str, optional
-        What tables and figures call it; name, options and feedback by default.
+        Name in tables and figures; name, options and feedback by default.
     options : dict, optional
         Options of the learner.
     feedback : {'bandit', 'active', 'full'}, optional
-        What it is told after an episode; by default what the task gives, or what the learner needs.
+        What the learner observes after an episode; by default that of the task, or what the learner needs.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -108,19 +108,19 @@ class LearnerSpec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _completed(cls, given: Any) -> Any:
+    def _complete(cls, given: Any) -> Any:
         given = stored_learner(given) if isinstance(given, Learner) else {"name": given} if isinstance(given, str) else given
         if not isinstance(given, dict):
             return accepted(given, cls, Learner)
         if not isinstance(given.get("name"), str):
-            return {"label": "?", **given}  # what is wrong is the name
+            return {"label": "?", **given}  # pydantic then reports the name
         words = list(_flat(given.get("options")))
         words += [f"{given['feedback']} feedback"] if isinstance(given.get("feedback"), str) else []
         return {"label": ", ".join([given["name"], *words]), **given}
 
 
 def accepted(given: Any, spec: type[BaseModel], kind: type) -> Any:
-    """Return an entry that is one already; ValueError for everything that no entry can be made of."""
+    """Return `given` if it is an entry already; otherwise raise ValueError."""
     if isinstance(given, spec):
         return given
     shown = type(given).__name__
@@ -132,7 +132,7 @@ def accepted(given: Any, spec: type[BaseModel], kind: type) -> Any:
 
 
 def _flat(options: Any, before: str = "") -> Iterator[str]:
-    """Yield every option as text; those of a component after its name: `estimator=mine:Fade, estimator.speed=0.5`."""
+    """Yield each option as text, a component before its options: `estimator=mine:Fade, estimator.speed=0.5`."""
     for key, value in options.items() if isinstance(options, dict) else ():
         if isinstance(value, dict):
             yield from [f"{before}{key}={value['name']}"] if "name" in value else []
@@ -142,14 +142,14 @@ def _flat(options: Any, before: str = "") -> Iterator[str]:
 
 
 def stored_task(task: Task) -> dict[str, Any]:
-    """Return the entry of a task that was built already: it is in a temporary file of this process, by its content."""
+    """Return the entry of a task object, stored in a temporary file of this process."""
     if not _FOLDER:
         _FOLDER.append(tempfile.TemporaryDirectory(prefix="rmab-tasks-"))
     path = Path(_FOLDER[0].name) / "task.npz"
     try:
         task.save(path)
     except ModelError as error:
-        hint = "give the study its name, such as cpap@adaptive, or a maker, module:function"
+        hint = "use a name such as cpap@adaptive, or module:function"
         raise ValueError(f"task {task.name}: cannot be sent to other processes ({error}); {hint}") from error
     digest = sha256(path.read_bytes()).hexdigest()
     path = path.replace(path.with_name(f"{digest[:16]}.npz"))
@@ -157,7 +157,7 @@ def stored_task(task: Task) -> dict[str, Any]:
 
 
 def stored_learner(learner: Learner) -> dict[str, Any]:
-    """Return the entry of a learner that was built already: the name of its class, and the options that were set."""
+    """Return the entry of a learner object: the name of its class, and the options that are not defaults."""
     cls = type(learner)
     reference, options = LEARNERS.name_of(cls) or _reference(cls, "learner"), _options(learner)
     try:
@@ -165,12 +165,12 @@ def stored_learner(learner: Learner) -> dict[str, Any]:
     except ModelError as error:
         raise ValueError(f"learner {cls.__name__}: cannot be rebuilt from its options ({error})") from error
     if not same:
-        raise ValueError(f"learner {cls.__name__}: cannot be rebuilt from its options; give the study module:function")
+        raise ValueError(f"learner {cls.__name__}: cannot be rebuilt from its options; use module:function")
     return {"name": reference, "options": options, "label": ", ".join([learner.name, *_flat(options)])}
 
 
 def _reference(thing: Any, what: str) -> str:
-    """Return where other processes can import a class or a function; ValueError where they cannot."""
+    """Return the reference by which other processes can import a class or function; raise ValueError if there is none."""
     module, name = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
     if not name or module == "__main__" or "<" in name:
         where = "the script that runs" if module == "__main__" else "a function"
@@ -180,7 +180,7 @@ def _reference(thing: Any, what: str) -> str:
 
 
 def _options(thing: Configured) -> dict[str, Any]:
-    """Return the options that are not the defaults, as data: a component is a table with its name."""
+    """Return the options that are not defaults, as data; a component is a table with its name."""
     defaults: dict[str, Any] = {one.name: one.default for one in fields(thing)} if is_dataclass(thing) else {}
     kinds, changed = component_options(type(thing)), dict[str, Any]()
     for key, value in thing.options.items():

@@ -1,4 +1,4 @@
-"""Running a study: missing and damaged runs are computed, finished runs are left as they are."""
+"""Running a study: missing and damaged runs are computed, finished runs are kept."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rmab.errors import FileError, StudyError
 from rmab.study.engines import Engine
-from rmab.study.failures import Failure, forget, keep
+from rmab.study.failures import Failure, remove_failure, store_failure
 from rmab.study.results import Results, Status
 from rmab.study.shards import sweep
 from rmab.study.spec import Study
@@ -24,24 +24,24 @@ def run_study(
     on_failure: Callable[[Failure], None] | None = None,
     again: Collection[str] = (),
 ) -> Status:
-    """Run what is missing or damaged of a study, in a resumable folder.
+    """Run the missing and damaged runs of a study, in a resumable folder.
 
-    An interrupt, a full disk or a crash leave a folder in which the same call continues.
+    After an interrupt, a full disk or a crash, the same call resumes.
 
     Parameters
     ----------
     study : Study
         The study.
     folder : str or path
-        Its folder, made if it is not there.
+        Its folder; created if it does not exist.
     engine : Engine
-        Who plays the runs: LocalEngine or DaskEngine.
+        Executes the runs: LocalEngine or DaskEngine.
     on_progress : callable, optional
-        Called with (finished, total), at the beginning and after every run.
+        Called with (finished, total), at the start and after every run.
     on_failure : callable, optional
-        Called with a Failure for every run that fails. The reason is kept in the folder until the run is finished.
+        Called with a Failure for every run that fails. The reason is stored in the folder until the run is finished.
     again : collection of str, optional
-        Ids of finished runs to compute again, for instance `changes_since(study, folder).ids`.
+        Ids of finished runs to compute again, for example `changes_since(study, folder).ids`.
 
     Returns
     -------
@@ -51,19 +51,19 @@ def run_study(
     Raises
     ------
     ModelError
-        If a task or learner of the study cannot be made.
+        If a task or learner of the study cannot be built.
     FileError
-        If the folder belongs to another study, holds files of a newer version of the library, or cannot be written.
+        If the folder belongs to another study, has files of a newer version of the library, or cannot be written.
     StudyError
         If another process is running the study, or there are no workers.
     """
     study.check()
     place = Path(folder)
     _make_folder(place)
-    with _alone_in(place):
-        jobs, grown = study.jobs(), _grows(study, place)
+    with _lock(place):
+        jobs, is_extended = study.jobs(), _is_extended(study, place)
         todo = [job for job, mark in Results(place, study).checked(jobs) if mark != "finished" or job.id in again]
-        if grown:
+        if is_extended:
             Results(place, study).save()
         sweep(place)
         finished, failures = len(jobs) - len(todo), list[Failure]()
@@ -74,10 +74,10 @@ def run_study(
                 for outcome in outcomes if todo else ():
                     if outcome.failure:
                         failures.append(Failure(outcome.job.id, outcome.failure, outcome.trace))
-                        keep(place, failures[-1])
+                        store_failure(place, failures[-1])
                         (on_failure or (lambda _: None))(failures[-1])
                     else:
-                        forget(place, outcome.job.id)
+                        remove_failure(place, outcome.job.id)
                         finished += 1
                     report(finished, len(jobs))
         finally:
@@ -92,36 +92,36 @@ def _make_folder(folder: Path) -> None:
         raise FileError(f"{folder}: cannot be used as the folder of a study ({error.strerror or error})") from error
 
 
-def _grows(study: Study, folder: Path) -> bool:
-    """Return whether the folder is new, or gets more rounds of this study; FileError if it belongs to another one."""
+def _is_extended(study: Study, folder: Path) -> bool:
+    """Return whether the folder is new or gets more rounds of this study; raise FileError if it belongs to another study."""
     if not (folder / "study.json").exists():
         return True
     there = Results.open(folder).study
     if there.hash != study.hash:
         other = f"study {there.name!r} ({there.hash}), not to {study.name!r} ({study.hash})"
-        raise FileError(f"{folder}: belongs to {other}: use another folder (copy runs/ there to keep runs that both have)")
+        raise FileError(f"{folder}: belongs to {other}: use another folder (copy runs/ there to reuse common runs)")
     return not all(map(le, _rounds(study), _rounds(there)))
 
 
 def _rounds(study: Study) -> list[int]:
-    """Return how many rounds every task has."""
+    """Return the number of rounds of each task."""
     return [study.rounds_of(task) for task in study.tasks]
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold the folder, so that a second run of the study is refused; the system lets go of it however we end."""
+def _lock(folder: Path) -> Iterator[None]:
+    """Lock the folder against a second process; the system releases the lock even after a crash."""
     try:
         import fcntl  # noqa: PLC0415  (not on Windows)
     except ImportError:
-        yield  # two runs at once do the work twice, and write the same
+        yield  # two processes would do the same work and write equal files
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StudyError(f"{folder}: another process is running this study") from error
+            raise StudyError(f"{folder}: another process is running this study; wait until it ends") from error
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EBADF):  # file systems without locks
                 raise FileError(f"{folder}: cannot be locked ({error.strerror or error})") from error

@@ -1,4 +1,4 @@
-"""Why runs failed: stored in the study's folder until they are finished."""
+"""Reasons of failed runs, stored in the study's folder until the runs are finished."""
 
 import json
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from rmab.errors import FileError
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that could not be finished.
+    """A failed run.
 
     Attributes
     ----------
     id : str
         Id of the run.
     message : str
-        One line on why.
+        Reason, in one line.
     trace : str
-        Where it was raised, if it was.
+        Traceback of the exception, if there was one.
     """
 
     id: str
@@ -28,18 +28,18 @@ class Failure:
     trace: str = field(default="", compare=False, repr=False)
 
 
-def keep(folder: Path, failure: Failure) -> None:
-    """Write down why a run failed, in place of what was said of an earlier try."""
+def store_failure(folder: Path, failure: Failure) -> None:
+    """Store why a run failed, replacing an earlier failure."""
     path = _path(folder, failure.id)
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path.parent}: cannot be made ({error.strerror or error})") from error
+        raise FileError(f"{path.parent}: cannot be created ({error.strerror or error})") from error
     write_atomically(path, json.dumps(asdict(failure), indent=1).encode() + b"\n")
 
 
-def forget(folder: Path, run_id: str) -> None:
-    """Remove what was said of a run that is finished by now."""
+def remove_failure(folder: Path, run_id: str) -> None:
+    """Remove the failure of a run that is finished now."""
     path = _path(folder, run_id)
     try:
         path.unlink(missing_ok=True)
@@ -47,8 +47,8 @@ def forget(folder: Path, run_id: str) -> None:
         raise FileError(f"{path}: cannot be removed ({error.strerror or error})") from error
 
 
-def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
-    """Return why these runs failed the last time that they came to an end; nothing of those that never did."""
+def read_failures(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
+    """Return the stored failures of these runs; runs without one are left out."""
     found = []
     for run_id in run_ids:
         path = _path(folder, run_id)
@@ -61,13 +61,13 @@ def kept(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
     return tuple(found)
 
 
-def _read(run_id: str, said: object) -> Failure:
-    """Return a failure as `keep` wrote it; ValueError where it is not."""
-    if not isinstance(said, dict) or said.keys() != {"id", "message", "trace"} or said["id"] != run_id:
-        raise ValueError("it is not what was written of this run")
-    if not all(isinstance(one, str) for one in said.values()) or len(said["message"].splitlines()) > 1:
+def _read(run_id: str, content: object) -> Failure:
+    """Return a failure as `store_failure` wrote it; raise ValueError if it is not."""
+    if not isinstance(content, dict) or content.keys() != {"id", "message", "trace"} or content["id"] != run_id:
+        raise ValueError("it is not the failure of this run")
+    if not all(isinstance(one, str) for one in content.values()) or len(content["message"].splitlines()) > 1:
         raise ValueError("its message is not one line of text")
-    return Failure(**said)
+    return Failure(**content)
 
 
 def _path(folder: Path, run_id: str) -> Path:

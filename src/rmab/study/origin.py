@@ -1,4 +1,4 @@
-"""Where a run comes from: version and revision of the library, and the source of custom tasks and learners."""
+"""Provenance of a run: version and revision of the library, and the source of custom tasks and learners."""
 
 import subprocess
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ def origin(job: Job) -> dict[str, str | None]:
 
 @dataclass(frozen=True)
 class Changes:
-    """What has changed since the finished runs of a study.
+    """Changes of code since the finished runs of a study.
 
     Attributes
     ----------
     library : str
-        One line where finished runs are of another version of the library; empty otherwise.
+        One line if finished runs used another version of the library; empty otherwise.
     outdated : dict of str to tuple of str
-        By custom task or learner, such as `learner mine`: ids of finished runs whose source has changed since.
+        Ids of finished runs whose source has changed, by custom task or learner, such as `learner mine`.
     """
 
     library: str
@@ -47,12 +47,12 @@ def changes_since(study: Study, folder: Path) -> Changes:
     entries = {f"learner {one.label}": one for one in study.learners} | {f"task {one.label}": one for one in study.tasks}
     now = {what: source_of(one, on_disk=True) for what, one in entries.items() if modules_of(one) or files_of(one)}
     unseen = {one.label for one in study.learners}
-    for job, then in there.origins(jobs):  # the first finished run of every learner
+    for job, then in there.origins(jobs):  # the first finished run of each learner
         if then is not None and job.learner.label in unseen:
             unseen.remove(job.learner.label)
             here = origin(job)
             if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
-                library = f"finished runs are of {_named(then)}, here is {_named(here)}: results may differ"
+                library = f"finished runs used {_named(then)}, this is {_named(here)}: results may differ"
         if library or not unseen:
             break
     outdated: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ def changes_since(study: Study, folder: Path) -> Changes:
 
 
 def _differ(then: object, now: object) -> bool:
-    """Return whether both are known, and not the same."""
+    """Return whether both are known and different."""
     return then is not None and now is not None and then != now
 
 
@@ -75,20 +75,20 @@ def _named(known: dict[str, Any]) -> str:
 
 
 def short(revision: str) -> str:
-    """Return a revision as it is shown: its first ten letters, and the `+` of changes after it."""
+    """Shorten a revision to its first ten characters, and the `+` of uncommitted changes."""
     return revision[:10] + revision[40:]
 
 
 @lru_cache(maxsize=1)
 def revision() -> str | None:
-    """Return the revision of the library's own source; None where it is installed, or has no git around it."""
+    """Return the revision of the library's source; None if it is installed or not under version control."""
     return revision_of(Path(rmab.__file__).parent)
 
 
 def revision_of(folder: Path) -> str | None:
-    """Return the last git revision that changed anything in a folder, with a `+` where there are changes after it.
+    """Return the last git revision that changed a folder, with a `+` if there are uncommitted changes.
 
-    Revisions that changed other things only, such as documents, are the same version of the code. None where the folder is
+    Revisions that changed only other folders, such as documents, are the same version of the code. None if the folder is
     not under version control.
     """
     try:

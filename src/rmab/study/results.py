@@ -1,4 +1,4 @@
-"""The folder of a study: `study.json` describes it, `runs/` has a shard per run, `failures/` the reasons of failed runs."""
+"""The folder of a study: `study.json`, a shard per run in `runs/`, and reasons of failed runs in `failures/`."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pyarrow as pa
 import rmab
 from rmab.common import check_memory, cores, parsed_json, require, write_atomically
 from rmab.errors import FileError, ModelError
-from rmab.study.failures import Failure, kept
+from rmab.study.failures import Failure, read_failures
 from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-PIECE = 256  # shards that are looked at in one go
+PIECE = 256  # shards that are read together
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is.
+    """Progress of a study.
 
     Attributes
     ----------
     total, finished, missing, damaged : int
-        Runs that the study has, and how many of them are finished, not there, or not readable.
+        Numbers of all runs, and of those that are finished, missing, or unreadable.
     failures : tuple of Failure
-        Runs that failed when they were last tried.
+        Runs whose last attempt failed.
     """
 
     total: int
@@ -47,18 +47,18 @@ class Status:
 
     @property
     def complete(self) -> bool:
-        """Whether every run is there."""
+        """Whether all runs are finished."""
         return self.finished == self.total
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What a study's folder holds. Nothing is kept in memory: every call reads the folder as it is now.
+    """Results in a study's folder. Nothing is cached: each call reads the folder as it is now.
 
     Parameters
     ----------
     folder : Path
-        The folder; `Results.open` finds out which study it belongs to.
+        The folder; `Results.open` reads which study it belongs to.
     study : Study
         The study.
 
@@ -80,7 +80,7 @@ class Results:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Results":
-        """Open the folder of a study that was run, or begun."""
+        """Open the folder of a study that was run, at least in part."""
         path = Path(folder) / "study.json"
         try:
             whole = parsed_json(path.read_text(encoding="utf-8"))
@@ -101,15 +101,15 @@ class Results:
         write_atomically(self.folder / "study.json", text.encode() + b"\n")
 
     def status(self) -> Status:
-        """Return how far the study is; every shard is read. FileError if one is of a newer version of the library."""
+        """Read all shards and return the progress of the study; raise FileError if a newer library wrote one."""
         found = list(self.checked(self.study.jobs()))
         marks = [mark for _, mark in found]
         finished, missing = marks.count("finished"), marks.count("missing")
-        failures = kept(self.folder, (job.id for job, mark in found if mark in ("missing", "damaged")))
+        failures = read_failures(self.folder, (job.id for job, mark in found if mark in ("missing", "damaged")))
         return Status(len(marks), finished, missing, len(marks) - finished - missing, failures)
 
     def checked(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str]]:
-        """Yield every job with `finished`, `missing` or `damaged`; all data is read and checked."""
+        """Yield each job with `finished`, `missing` or `damaged`, after reading and checking all data."""
         return self._each(jobs, lambda _, mark: mark)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
@@ -120,7 +120,7 @@ class Results:
         Parameters
         ----------
         columns : sequence of str, optional
-            The columns that are wanted; all by default.
+            Columns to return; all by default.
 
         Returns
         -------
@@ -136,9 +136,9 @@ class Results:
         return self.read(columns)[0]
 
     def read(self, columns: Sequence[str] | None = None) -> tuple[pa.Table, list[dict[str, Any]]]:
-        """Return `table` and `provenance` from one reading of every file."""
+        """Return `table` and `provenance`, reading each file once."""
         if unknown := sorted(set(columns or ()) - set(SCHEMA.names)):
-            raise ModelError(f"unknown column {', '.join(unknown)}; there are {', '.join(SCHEMA.names)}")
+            raise ModelError(f"unknown column {', '.join(unknown)}; available: {', '.join(SCHEMA.names)}")
         schema = SCHEMA if columns is None else pa.schema([SCHEMA.field(name) for name in columns])
 
         def select(table: pa.Table | None, _: str) -> tuple[pa.Table, dict[str, Any]] | None:
@@ -150,11 +150,11 @@ class Results:
         return pa.concat_tables([schema.empty_table(), *(table for table, _ in found)]), [known for _, known in found]
 
     def provenance(self) -> list[dict[str, Any]]:
-        """Return version, revision, seed, engine and times of every finished run."""
+        """Return version, revision, seed, engine and times of each finished run."""
         return [known for _, known in self.origins(self.study.jobs()) if known is not None]
 
     def origins(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any] | None]]:
-        """Yield every job with the provenance of its run; None where it is not finished."""
+        """Yield each job with the provenance of its run; None if it is not finished."""
         return self._each(jobs, lambda table, _: None if table is None else provenance_of(table.schema))
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -163,7 +163,7 @@ class Results:
         return self.table(columns).to_pandas(self_destruct=True)
 
     def to_xarray(self) -> "xr.Dataset":
-        """Return what happened as arrays (task, learner, round, episode), NaN where there is no such run or episode."""
+        """Return all results as arrays (task, learner, round, episode), NaN for missing runs and episodes."""
         _needed("xarray")
         axes = ("task", "learner", "round", "episode")
         frame = self.to_pandas([one.name for one in SCHEMA if one.name in axes or not pa.types.is_string(one.type)])
@@ -176,7 +176,7 @@ class Results:
         return cube.reindex(dict(zip(axes, (tasks, learners, range(shape[2]), range(longest)), strict=True)))
 
     def _each(self, jobs: Sequence[Job], use: Callable[[pa.Table | None, str], Answer]) -> Iterator[tuple[Job, Answer]]:
-        """Yield every job, in order, with what `use` makes of its shard (None if there is none to read) and its mark."""
+        """Yield each job, in order, with the result of `use` for its shard (None if it cannot be read) and its mark."""
 
         def look(job: Job) -> Answer:
             try:

@@ -1,8 +1,8 @@
 """Shards: one Parquet file per run, written atomically and checked when it is read.
 
-Parquet's page checksums guard the data. The provenance in the schema's metadata, which has a checksum, holds the format
+Parquet's page checksums guard the data. The provenance in the schema's metadata, which has a checksum, has the format
 version, the id of the run and the number of rows. The id is a digest of task, learner, round and seed: a shard with the id
-of a job is the run of that job, whichever study it was computed for.
+of a job is the run of that job, in any study.
 """
 
 import json
@@ -31,21 +31,21 @@ SCHEMA = pa.schema(
 
 
 class NewerFormatError(FileError):
-    """A file of a study that a newer version of the library wrote: it is neither read nor overwritten."""
+    """A file that a newer version of the library wrote; it is neither read nor overwritten."""
 
 
 def check_format(path: Path, version: object) -> int:
-    """Return the format version of a file of a study; NewerFormatError where it is newer than this library."""
+    """Return the format version of a file; raise NewerFormatError if it is newer than this library."""
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"its format version is {version!r:.40}")
     if version > FORMAT:
         both = f"(format {version}, this one reads up to {FORMAT})"
-        raise NewerFormatError(f"{path}: written by a newer rmab {both}: update rmab, or use another folder")
+        raise NewerFormatError(f"{path}: written by a newer rmab {both}; update rmab, or use another folder")
     return version
 
 
 def shard_path(folder: Path, run_id: str) -> Path:
-    """Return where the shard of a run lies in a study's folder."""
+    """Return the path of the shard of a run in a study's folder."""
     return folder / "runs" / f"{run_id}.parquet"
 
 
@@ -57,10 +57,10 @@ def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
 
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
-    """Return the provenance in a schema's metadata; ValueError where there is none, or it was changed."""
+    """Return the provenance in a schema's metadata; raise ValueError if it is missing or was changed."""
     found = parsed_json((schema.metadata or {}).get(KEY, b"null").decode())
     if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
-        raise ValueError("no provenance, or not as it was written")
+        raise ValueError("its provenance is missing or was changed")
     return found
 
 
@@ -76,15 +76,15 @@ def encoded(table: pa.Table) -> bytes:
 
 
 def write_shard(folder: Path, run_id: str, content: bytes) -> None:
-    """Put a shard in its place, in one move."""
+    """Write a shard atomically."""
     write_atomically(shard_path(folder, run_id), content)
 
 
 def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Table | None:
-    """Return the table of a shard, or None where there is no file; FileError where it is not what it should be.
+    """Return the table of a shard, or None if there is no file; raise FileError if it is damaged.
 
-    A shard of an older format has nulls in the columns that were added since, and loses those that were removed. One of a
-    newer format raises NewerFormatError. content: read these bytes instead of the file.
+    A shard of an older format has nulls in columns that were added later, and loses columns that were removed. A newer
+    format raises NewerFormatError. content: read these bytes instead of the file.
     """
     try:
         source = pa.BufferReader(path.read_bytes() if content is None else content)
@@ -92,12 +92,12 @@ def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Tabl
         known = provenance_of(file.schema_arrow)
         version = check_format(path, known.get("format", 1))
         if known.get("id") != run_id:
-            raise FileError(f"{path}: is run {known.get('id')}, not run {run_id}")
+            raise FileError(f"{path}: contains run {known.get('id')}, expected {run_id}")
         if version == FORMAT and file.schema_arrow.names != SCHEMA.names:
-            raise FileError(f"{path}: its columns are not those of a run")
-        table = file.read(use_threads=False)  # all of it: every checksum is verified
+            raise FileError(f"{path}: wrong columns for a run")
+        table = file.read(use_threads=False)  # reads all data, to verify every checksum
         if table.num_rows != known.get("episodes"):
-            raise FileError(f"{path}: its rows are not those of a run")
+            raise FileError(f"{path}: wrong number of rows for this run")
         columns = [_column(table, field) for field in SCHEMA]
     except FileNotFoundError:
         return None
@@ -105,12 +105,12 @@ def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Tabl
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FileError(f"{path}: damaged ({error})".replace("\n", " ")) from error
-    # The file holds the provenance twice, and only one copy was checked: the table gets that one.
+    # The file has the provenance twice; the table gets the copy that was checked.
     return with_provenance(pa.table(columns, schema=SCHEMA), {**known, "format": version})
 
 
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """Return a column of the table, or nulls where an older format had no such column."""
+    """Return a column of the table, or nulls if an older format had no such column."""
     if field.name not in table.column_names:
         return pa.nulls(table.num_rows, field.type)
     if table.schema.field(field.name).type != field.type:
@@ -119,6 +119,6 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files that writers which were killed left behind."""
+    """Remove temporary files of killed writers."""
     for stray in (*(folder / "runs").glob(".rmab.*"), *(folder / "failures").glob(".rmab.*")):
         stray.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One run of a study: a job is played, and becomes a table with its provenance."""
+"""One run of a study: execute a job and return a table with its provenance."""
 
 import time
 import traceback
@@ -18,14 +18,14 @@ from rmab.study.spec import Job
 
 
 def play(job: Job, engine: str = "none") -> pa.Table:
-    """Play one run of a study.
+    """Execute one run of a study.
 
     Parameters
     ----------
     job : Job
         The run.
     engine : str, optional
-        Who plays it, for the provenance.
+        Name of the engine, for the provenance.
 
     Returns
     -------
@@ -40,15 +40,15 @@ def play(job: Job, engine: str = "none") -> pa.Table:
 
 
 def attempt(job: Job, engine: str) -> tuple[bytes | None, str, str]:
-    """Play a job for an engine: the content of its shard; or None, one line on what task or learner raised, its trace."""
+    """Execute a job for an engine; return (shard, "", ""), or (None, error in one line, traceback)."""
     try:
         return encoded(play(job, engine)), "", ""
-    except (Exception, SystemExit) as error:  # noqa: BLE001  (one's own may raise anything: it is recorded)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (custom code may raise anything; it is recorded)
         return None, " ".join(f"{type(error).__name__}: {error}".split()), traceback.format_exc()
 
 
 def attempt_text(text: str, engine: str) -> tuple[bytes | None, str, str]:
-    """Play a job that came as text; see attempt."""
+    """Execute a job that came as text; see attempt."""
     return attempt(Job.from_text(text), engine)
 
 
@@ -63,7 +63,7 @@ def _tidy(job: Job, played: RunResult) -> pa.Table:
         "round": job.round,
         "seed": job.seed,
         "arms": view.arms,
-        "budget": int(view.budgets.max()),  # the largest, where it changes from step to step
+        "budget": int(view.budgets.max()),  # the largest, if it changes between steps
         "horizon": view.horizon,
         "adaptive": int(game.adversary.adaptive),
     }
@@ -73,5 +73,5 @@ def _tidy(job: Job, played: RunResult) -> pa.Table:
 
 
 def _origin(job: Job) -> dict[str, Any]:
-    own = {"task": job.task.model_dump(), "learner": job.learner.model_dump(), "round": job.round}
-    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": own, **origin(job)}
+    entries = {"task": job.task.model_dump(), "learner": job.learner.model_dump(), "round": job.round}
+    return {"id": job.id, "study": job.study_hash, "seed": job.seed, "job": entries, **origin(job)}

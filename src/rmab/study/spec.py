@@ -1,7 +1,7 @@
-"""A study as data: tasks x learners x rounds. Every run of it is a Job with an id that never changes.
+"""A study as data: tasks x learners x rounds. Each run is a Job with an id that never changes.
 
-The same study gives the same jobs, and a job the same result, wherever it is played. All learners of a round share one seed,
-so that they meet the same task and the same luck.
+The same study gives the same jobs, and a job gives the same result on every machine. All learners of a round share one
+random seed, so they meet the same task and the same random numbers.
 """
 
 import json
@@ -25,7 +25,7 @@ from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
 
 Spec = TypeVar("Spec", bound=BaseModel)
-LONGEST = 40  # characters of a label in a run's id
+LONGEST = 40  # maximum length of a label in a run's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Job:
     Attributes
     ----------
     id : str
-        The name of its file; it never changes.
+        Name of its file; it never changes.
     study_hash : str
         Hash of the study.
     task, learner : TaskSpec, LearnerSpec
-        Who plays what.
+        Entries of the study.
     round, seed : int
         Number and seed of the round; all learners of a round share the seed.
     """
@@ -52,20 +52,20 @@ class Job:
     seed: int
 
     def to_text(self) -> str:
-        """Return the job as JSON: plain data, for a worker somewhere else."""
+        """Return the job as JSON, for a worker on another machine."""
         specs = {"task": self.task.model_dump(), "learner": self.learner.model_dump()}
         return json.dumps({"id": self.id, "study_hash": self.study_hash, **specs, "round": self.round, "seed": self.seed})
 
     @classmethod
     def from_text(cls, text: str) -> "Job":
-        """Return the job that `to_text` wrote."""
-        expect(text, str, "a job that is read")
+        """Parse the text of `to_text`."""
+        expect(text, str, "the text of a job")
         try:
             fields = parsed_json(text)
             task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
             return cls(task=task, learner=learner, **fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"a job that is read must be as to_text wrote it ({str(error).splitlines()[0]})") from error
+            raise ModelError(f"the text of a job must be as to_text wrote it ({str(error).splitlines()[0]})") from error
 
 
 class Study(BaseModel):
@@ -74,24 +74,24 @@ class Study(BaseModel):
     Parameters
     ----------
     name : str, optional
-        What it is called.
+        Name of the study.
     title : str, optional
-        One line on what it shows.
+        One line that describes it.
     kind : {'learning', 'asymptotic', 'growth'}, optional
-        Which pages a report has.
+        Kind of the report.
     rounds : int
-        Every learner plays every task so many times, 1 or more.
+        Number of rounds, 1 or more: every learner plays every task once per round.
     seed : int, optional
-        Seed of the whole study.
+        Random seed of the study.
     tasks : list of str, Task, TaskSpec or dict
-        At least one: a name or a file, an object, or an entry with options. An object is the same in every round.
+        At least one: a name, a file, an object, or an entry with options. An object is the same in every round.
     learners : list of str, Learner, LearnerSpec or dict
-        At least one, likewise. An object must be of a class that can be imported, and be given by its options.
+        At least one: a name, an object, or an entry with options. The class of an object must be importable.
 
     Raises
     ------
     ModelError
-        In one line, with everything that is wrong with the entries.
+        In one line, with all problems of the entries.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Study(BaseModel):
     learners: list[LearnerSpec] = Field(min_length=1)
 
     def __init__(self, **entries: Any) -> None:
-        """Check the entries; see the class."""
+        """Validate the entries; see the class."""
         try:
             super().__init__(**entries)
         except ValidationError as error:
@@ -122,7 +122,7 @@ class Study(BaseModel):
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> "Study":
-        """Check a table, as a study file has it; see the class. ModelError with everything that is wrong."""
+        """Validate a table, as in a study file; see the class. Raise ModelError with all problems."""
         if not isinstance(obj, dict | Study):
             raise ModelError(f"study: must be a table, got {type(obj).__name__}", code="bad-study")
         return obj if isinstance(obj, Study) else cls(**obj)
@@ -132,17 +132,17 @@ class Study(BaseModel):
         for what, specs in (("tasks", self.tasks), ("learners", self.learners)):
             labels = [one.label for one in specs]
             if twice := sorted({one for one in labels if labels.count(one) > 1}):
-                raise ValueError(f"{what}: two have the label {', '.join(map(repr, twice))}")
+                raise ValueError(f"{what}: duplicate label {', '.join(map(repr, twice))}")
         return self
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> "Study":
-        """Read a TOML file, or take a built-in study by name, and check that all its tasks and learners can be made.
+        """Read a TOML file or a built-in study, and check that all its tasks and learners can be built.
 
         Raises
         ------
         ModelError
-            In one line, with everything that is wrong with the study.
+            In one line, with all problems of the study.
         FileError
             If the file cannot be read.
 
@@ -162,7 +162,9 @@ class Study(BaseModel):
         except (OSError, ValueError) as error:  # also of bytes that are no text, and of names that no file can have
             known = ", ".join(builtin_names())
             reason = (error.strerror if isinstance(error, OSError) else None) or error
-            raise FileError(f"{source}: cannot be read ({reason}), and no built-in study; there are {known}") from error
+            raise FileError(
+                f"{source}: cannot be read ({reason}), and is not a built-in study; available: {known}"
+            ) from error
         raw = _parsed(text, str(path))
         return cls._checked(_from_here(raw, path.parent), str(path))
 
@@ -182,33 +184,33 @@ class Study(BaseModel):
         return study
 
     def check(self) -> None:
-        """Raise ModelError unless all tasks and learners can be made."""
+        """Raise ModelError unless all tasks and learners can be built."""
         self._checked(self.model_dump(), self.name)
 
     def with_rounds(self, rounds: int) -> "Study":
-        """Return the study with another number of rounds: the first ones are the same."""
+        """Return the study with another number of rounds; common rounds are the same."""
         return type(self)(**{**self.model_dump(), "rounds": rounds})
 
     @cached_property
     def hash(self) -> str:
-        """What tells this study from another: everything except the number of rounds."""
+        """Hash of everything except the number of rounds."""
         whole = self.model_dump(exclude={"rounds"})
         whole["tasks"] = [_identity(one) for one in self.tasks]
         return _digest(whole)[:16]
 
     def rounds_of(self, task: TaskSpec) -> int:
-        """Return how many rounds of a task are played."""
+        """Return the number of rounds of a task."""
         return self.rounds if task.rounds is None else min(self.rounds, task.rounds)
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return all runs, round by round, so that a study that is stopped early is still balanced."""
+        """Return all runs, round by round, so that an interrupted study is balanced."""
         number = float(self.rounds) * len(self.tasks) * len(self.learners)
         check_memory(f"a list of {number:.3g} runs", 500.0 * number)
         pairs = [(task, learner, *_slug(task, learner)) for task in self.tasks for learner in self.learners]
         found = []
         for number in range(self.rounds):
             state = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(1, np.uint64)
-            seed = int(state[0] >> np.uint64(11))  # below 2^53, as every whole number of the library
+            seed = int(state[0] >> np.uint64(11))  # below 2^53, like all whole numbers of the library
             for task, learner, slug, key in (one for one in pairs if number < self.rounds_of(one[0])):
                 mark = sha256(f"{key} {number} {seed}".encode()).hexdigest()[:10]
                 found.append(Job(f"{slug}.r{number:05d}.{mark}", self.hash, task, learner, number, seed))
@@ -216,25 +218,25 @@ class Study(BaseModel):
 
 
 def builtin_names() -> tuple[str, ...]:
-    """Return the names of the studies that come with the library."""
+    """Return the names of the built-in studies."""
     files = (resources.files("rmab.study") / "builtin").iterdir()
     return tuple(sorted(one.name.removesuffix(".toml") for one in files if one.name.endswith(".toml")))
 
 
 def builtin_table(name: str) -> dict[str, Any]:
-    """Return the TOML table of a study that comes with the library."""
+    """Return the TOML table of a built-in study."""
     text = (resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
     return _parsed(text, name)
 
 
 def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
-    """Return the readable part of the id of their runs, and a digest of all that decides on their results."""
+    """Return the readable prefix of the ids of their runs, and a digest of everything that their results depend on."""
     parts = (re.sub(r"[^A-Za-z0-9]+", "-", one.label)[:LONGEST].strip("-") for one in (task, learner))
     return ".".join(part or "x" for part in parts), _digest([_identity(task), learner.model_dump()])
 
 
 def _identity(task: TaskSpec) -> dict[str, Any]:
-    """Return what decides on the task: of a file its content, not where it lies; not how many rounds there are of it."""
+    """Return what identifies the task: the content of a file, not its path; and not the number of rounds."""
     return task.model_dump(exclude={"name", "rounds"} if task.digest else {"rounds"})
 
 
@@ -250,27 +252,27 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def _from_here(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the table with the whole paths of task files, which are meant from where the study's file lies."""
+    """Return the table with absolute paths of task files, which are relative to the study's file."""
     if not isinstance(raw.get("tasks"), list):
         return raw
 
-    def placed(one: Any) -> Any:
+    def resolve(one: Any) -> Any:
         name = one.get("name") if isinstance(one, dict) else None
         file = isinstance(name, str) and Reference.parse(name).is_file
         return {**one, "name": str((folder / str(name)).absolute())} if file else one
 
-    return {**raw, "tasks": [placed(one) for one in raw["tasks"]]}
+    return {**raw, "tasks": [resolve(one) for one in raw["tasks"]]}
 
 
 def _valid(kind: type[Spec], items: object) -> Iterator[tuple[int, Spec]]:
-    """Yield place and content of the items that can be read as what they should be."""
+    """Yield position and content of the valid items."""
     for place, one in enumerate(items if isinstance(items, list) else []):
         with suppress(ValidationError):
             yield place, kind.model_validate(one)
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """Return one line per problem. An option that is of no kind it may be has one, not one per kind."""
+    """Return one line per problem; an option with several allowed types has only one."""
     found: dict[tuple[int | str, ...], str] = {}
     for one in error.errors():
         place, message = one["loc"], one["msg"].removeprefix("Value error, ")
@@ -281,7 +283,7 @@ def _problems(error: ValidationError) -> list[str]:
 
 
 def _problem(place: tuple[int | str, ...], message: str, given: object = None) -> str:
-    """Return one line such as `learners[1].options.epsilon: must be below 1 (got 2)`."""
+    """Format a problem, such as `learners[1].options.epsilon: must be below 1 (got 2)`."""
     path = path_of(place)
     shown = f" (got {given!r:.40})" if isinstance(given, Value) else ""
     return f"{path}: {message}{shown}" if path else f"{message}{shown}"

@@ -1,6 +1,6 @@
-"""Tasks: a problem, an adversary, and what a learner gets to see.
+"""Tasks: a problem, an adversary, and the feedback of a learner.
 
-`make_task("cpap@switching")` builds one by name; the modules hold the families, and the rules that belong to them.
+`make_task("cpap@switching")` builds a task by name; the modules contain the families of tasks and their heuristic policies.
 """
 
 import lazy_loader

@@ -1,14 +1,14 @@
-"""The tasks `deadline` and `deadline-day`: lots of charging spots, from the paper's numbers or your own.
+"""The tasks `deadline` and `deadline-day`: parking lots with charging spots, with the paper's or other numbers.
 
-All numbers of the case study (`rmab.tasks.deadline`) are options, and may depend on the time. The steps are cut into
-`phases` equal parts; a step belongs to the part in which it begins. A slot of a vehicle's stay is one step, and charging
-for a slot gives one unit. With a tariff a unit pays `pay` less the price of its energy, which is a third part of the
-reward: adversaries have a factor for it, too. Classes of spots may have vehicles and pay of their own.
+All numbers of the case study (`rmab.tasks.deadline`) are options, and may depend on the time. The steps are divided into
+`phases` equal parts; a step belongs to the part in which it starts. A slot of a vehicle's stay is one step, and charging
+for a slot gives one unit. With a tariff a unit pays `pay` minus the price of its energy, which is a third part of the
+reward, with its own factor for adversaries. Classes of spots may differ in vehicles and pay.
 
-`deadline-day` is a day at a fast charger: 100 spots, 288 steps of five minutes, and 24 phases, the hours. A unit is what
-five minutes give (at 50 kW, 4 kWh). Vehicles stay for 15 to 60 minutes, and need anything up to what their stay can give,
-at most 45 minutes of charging: so a vehicle that leaves short was left waiting. They come in the morning and in the
-evening; energy is cheap at night and dear in the evening, when the site may draw less.
+`deadline-day` is a day at a fast charger: 100 spots, 288 steps of five minutes, and 24 phases, the hours. A unit is the
+charge of five minutes (4 kWh at 50 kW). Vehicles stay for 15 to 60 minutes, and need at most what their stay allows, and at
+most 45 minutes of charging: a vehicle that leaves short has waited. Most arrive in the morning and in the evening; energy is
+cheap at night and expensive in the evening, when the power limit is lower.
 """
 
 from __future__ import annotations
@@ -30,23 +30,25 @@ from rmab.tasks.spots import Spots, by_phase, kernel, names_of, range_of, reward
 from rmab.tasks.tariff import DAY, read_tariff
 
 TIMED = "a number, or one per phase"
-STAYS_HELP = "probabilities of stays of 1..D slots; by default 1 to 12, all as likely"
-NEEDS_HELP = "probabilities of needs of 1..L units; by default 1 to 9, all as likely"
-JOBS_HELP = "probabilities of stay and need together, instead of dwell and load"
-Limit = Annotated[Any, Numbers("a whole number, or one per phase or step", "most spots that are charged at a step")]
-Arrival = Annotated[Any, Numbers(TIMED, "probability that a vehicle comes to a free spot")]
+STAYS_HELP = "probabilities of stays of 1..D slots; by default uniform on 1 to 12"
+NEEDS_HELP = "probabilities of needs of 1..L units; by default uniform on 1 to 9"
+JOBS_HELP = "joint probabilities of stay and need, instead of dwell and load"
+Limit = Annotated[
+    Any, Numbers("a whole number, or one per phase or step", "maximum number of spots that are charged at a step")
+]
+Arrival = Annotated[Any, Numbers(TIMED, "probability that a vehicle arrives at a free spot")]
 Dwell = Annotated[Any, Numbers("probabilities (D,), or (K, D) by phase", STAYS_HELP, 2)]
 Load = Annotated[Any, Numbers("probabilities (L,), or (K, L) by phase", NEEDS_HELP, 2)]
 Jobs = Annotated[Any, Numbers("probabilities (D, L), or (K, D, L) by phase", JOBS_HELP, 3)]
-Pay = Annotated[Any, Numbers(TIMED, "what a unit pays")]
-Penalty = Annotated[Any, Numbers(TIMED, "what a departure costs, times the square of the units left")]
+Pay = Annotated[Any, Numbers(TIMED, "pay of a unit")]
+Penalty = Annotated[Any, Numbers(TIMED, "penalty of a departure, times the square of the units left")]
 TariffOption = Annotated[
-    Any, Numbers(TIMED, "what the energy of a unit costs; a file is CSV with the columns time,price", file=True)
+    Any, Numbers(TIMED, "price of the energy of a unit; a file is CSV with the columns time,price", file=True)
 ]
 
 
 class SpotsOptions(TypedDict, total=False):
-    """Options of one class of spots; what it lacks is as for all."""
+    """Options of one class of spots; missing ones are those of the task."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
     arms: Required[ArmCount]
@@ -60,7 +62,7 @@ class SpotsOptions(TypedDict, total=False):
 
 CLASSES = Field(
     min_length=1,
-    description="spots of several kinds; what an entry lacks is as for all",
+    description="spots of several kinds; missing options are those of the task",
     json_schema_extra={"values": "list of tables with arms and some of arrival, dwell, load, jobs, pay, penalty"},
 )
 
@@ -83,7 +85,7 @@ def deadline(
     minutes: Annotated[float | None, Field(gt=0, description="length of a step; by default the episode is a day")] = None,
     classes: Annotated[list[SpotsOptions] | None, CLASSES] = None,
 ) -> Posed:
-    """Electric-vehicle charging: 100 identical spots, 30 chargers."""
+    """Build electric-vehicle charging: 100 identical spots and 30 chargers by default."""
     if phases > horizon:
         raise ModelError(f"phases must be at most {horizon} (the number of steps), got {phases}")
     check_memory(f"a task of {horizon} steps", 8.0 * horizon)
@@ -106,17 +108,17 @@ def deadline(
 def _lot(
     arms: int, phases: int, common: dict[str, Any], price: FloatArray | None, classes: Sequence[Mapping[str, Any]] | None
 ) -> list[Spots]:
-    """Return the spots of every class."""
+    """Return the spots of each class."""
     if classes is None:
         return [spots_of(arms, phases, common, price)]
     lot = []
-    for c, own in enumerate(classes):
+    for c, entry in enumerate(classes):
         where = f"classes[{c}]."
         mixes = {"dwell", "load", "jobs"}
-        inherited = {key: None if key in mixes and mixes & own.keys() else one for key, one in common.items()}
-        lot.append(spots_of(own["arms"], phases, {**inherited, **own}, price, where))
+        inherited = {key: None if key in mixes and mixes & entry.keys() else one for key, one in common.items()}
+        lot.append(spots_of(entry["arms"], phases, {**inherited, **entry}, price, where))
     if (total := sum(one.count for one in lot)) != arms:
-        raise ModelError(f"classes: their arms add up to {total}, but there are arms={arms}")
+        raise ModelError(f"classes: their arms add up to {total}, expected arms={arms}")
     return lot
 
 
@@ -134,16 +136,16 @@ def _arms(lot: list[Spots], slots: int, most: int, grouped: bool, known_support:
 
 
 def _price(tariff: Any, phases: int, horizon: int, minutes: float | None) -> FloatArray | None:
-    """(K,) what the energy of a unit costs in every phase; None where it does not count."""
+    """(K,) price of the energy of a unit in each phase; None without a tariff."""
     if minutes is not None and not isinstance(tariff, str):
-        raise ModelError("minutes: the length of a step counts only where the tariff is a file")
+        raise ModelError("minutes is only used if the tariff is a file; leave it out")
     if isinstance(tariff, str):
         return read_tariff(tariff).by_phase(phases, DAY if minutes is None else minutes * horizon)
     return None if tariff is None else by_phase(np.asarray(tariff, float), phases, "tariff")
 
 
 def _limits(budget: FloatArray, arms: int, phase_of: IntArray) -> Any:
-    """Return the budget, or that of every step (H,) from one per step or phase."""
+    """Return the budget, or that of each step (H,) from one per step or phase."""
     steps, phases = phase_of.size, int(phase_of[-1]) + 1
     if budget.ndim == 0:
         return float(budget)
@@ -165,7 +167,7 @@ COMING = (
 )  # by hour
 NIGHT, MIDDAY, PEAK = 0.1, 0.2, 0.3
 RATES = (*(NIGHT,) * 6, *(MIDDAY,) * 11, *(PEAK,) * 4, MIDDAY, *(NIGHT,) * 2)
-SITE = (*(32,) * 17, *(24,) * 4, *(32,) * 3)  # chargers that the site can feed
+SITE = (*(32,) * 17, *(24,) * 4, *(32,) * 3)  # number of chargers that the site can supply
 NEEDS = tuple(tuple(share / min(d, 9) if need <= d else 0.0 for need in range(1, 10)) for d, share in enumerate(STAYS, 1))
 
 deadline_day = partial(deadline, horizon=288, phases=24, budget=SITE, arrival=COMING, jobs=NEEDS, tariff=RATES)

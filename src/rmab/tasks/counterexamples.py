@@ -1,42 +1,42 @@
-"""Small problems that can be worked out by hand: where theorems of Xiong & Li (2024) fail, or need more than top-B.
+"""Small counterexamples to theorems of Xiong & Li (2024), and problems that need more than top-B.
 
-On the first two their regret theorem (Section 5.1) fails, each for another step of its proof. Both have one state, one arm
-may be active, being passive pays nothing, and nothing is random: every number here can be worked out by hand. They bring
-their own rewards, so that there is no adversary to choose.
+On the first two their regret theorem (Section 5.1) fails, each because of a different step of its proof. Both have one
+state, one arm may be active, being passive pays nothing, and nothing is random, so every number here can be computed by
+hand. Their rewards are fixed, so they take no adversary.
 
 `greener`  The first arm always pays 2 - sqrt(2) = .586, the second nothing. The proof claims that the reward estimator
-    exceeds the truth by delta at most, on average. But a pair that nobody visited is taken to pay 1, and that excess does
-    not fade: the arm that is left alone gains on the one that is played, until it is its turn. The two are activated in
-    inverse proportion to what they gain on each other. With passive rewards estimated, as the formula has it, playing the
-    first moves the plan by 2 - .586 against it, playing the second by 2 for it: the first is played .586 of the time, and
-    .586 * .414 = .243 is lost at every step, for ever. With declared zeros it is 1 - .586 and 1: .707 of the time, .172.
+    exceeds the truth by at most delta, on average. But an unvisited pair is estimated as 1, and this excess does not
+    fade: the plan moves towards the passive arm until it is activated. The two are activated in inverse proportion to how
+    fast the plan moves. With estimated passive rewards, as in the formula, activating the first moves the plan by 2 - .586
+    against it, activating the second by 2 for it: the first is active .586 of the time, and .586 * .414 = .243 is lost at
+    every step, forever. With declared zeros it is 1 - .586 and 1: .707 of the time, and .172 is lost.
 
-`turns` The arms pay 1 in turns, episode by episode. The proof takes for granted that the index policy does what the plan
-says. Mirror descent's plan stays near one half each, which would earn a half per step, as every fixed policy does. But the
-B highest indices are all or nothing: after the first arm paid the plan leans to it by a hair, so that it is played when the
-second pays. With full information all of the half is lost, for ever, if the first episode pays one half (`first=0.5`): then
-the plan leans to the arm that paid last after every episode. If it pays 1, the plan is back at a tie after every other
-episode. In exact arithmetic lots are drawn there, and .25 a step is lost. Rounding breaks the tie one way or the other, by
-the rate and so by T: anything between nothing (T = 1,200) and .5 (T = 400) is lost. Dependent rounding keeps the half at
-any length.
+`turns`  The arms pay 1 in turns, episode by episode. The proof assumes that the index policy follows the plan. The plan of
+mirror descent stays near one half each, which would earn a half per step, like every fixed policy. But the B highest
+indices are all or nothing: after the first arm paid, the plan slightly prefers it, so it is active when the second pays.
+With full information all of the half is lost, forever, if the first episode pays one half (`first=0.5`): then the plan
+prefers the arm that paid last after every episode. If it pays 1, the plan is back at a tie after every other episode. In
+exact arithmetic the tie is broken at random, and .25 per step is lost. Rounding errors break the tie one way or the other,
+depending on the rate and so on T: anything between nothing (T = 1,200) and .5 (T = 400) is lost. Dependent rounding earns
+the half at any length.
 
-`split`  A small problem whose best plan takes a part of each of two like-ranked kinds of arm at the same step.
+`split`  A small problem whose best plan activates a share of each of two kinds of arm at the same step.
 
-    Two steps, budget 10, and the best plan earns 16: 0.6 of A and 0.4 of B at the first step.
+    There are two steps and budget 10. The best plan earns 16: it activates 0.6 of A and 0.4 of B at the first step.
 
-    10 arms A: activated in state 0 they go to state 2, where activating pays 1; otherwise to state 1, where nothing pays.
-    10 arms B: activating in state 0 pays 0.5 at once, and that is all.   4 arms C: they go to state 2, which pays 2.
+    10 arms A: if activated in state 0 they go to state 2, where activating pays 1; otherwise to state 1, which pays nothing.
+    10 arms B: activating in state 0 pays 0.5, and nothing pays later.   4 arms C: they go to state 2, which pays 2.
 
-    So the second step has room for 6 of A beside the 4 of C: more of A is of no use, and B is worth 0.5. Top-B ranks the
-    shares and takes all of A: 14 is then the most. As A and C have index 1 both, ties leave 2 * 4 * 10/14 + 10 * 10/14 =
-    12.86, however many copies of the arms there are: Theorem 1 needs dependent rounding here.
+    So the second step has room for 6 of A beside the 4 of C: more of A is useless, and B pays 0.5. Top-B ranks the shares
+    and activates all of A, which earns at most 14. As A and C both have index 1, ties reduce this to
+    2 * 4 * 10/14 + 10 * 10/14 = 12.86, for any number of copies of the arms: Theorem 1 needs dependent rounding here.
 
-`two-way`  One arm, and no budget to speak of, so that a learner for Markov decision processes is at home.
+`two-way`  One arm without an effective budget: a plain Markov decision process.
 
-    Two states that follow each other at random, whatever is done. In the first, where it begins, being active pays .9 and
-    being passive .1; in the second it is the other way round. With two steps the best policy earns 1.8 an episode, to be
-    active always 1.4, never .6. The arm may always be active, and need not be: learners need the rule `at-most`, as `fill`
-    would use up the budget; `random` fills it, and is always active here.
+    The two states follow each other at random, independent of the action. In the first, where the arm starts, being active
+    pays .9 and being passive .1; in the second it is the reverse. With two steps the best policy earns 1.8 per episode,
+    always active 1.4, always passive .6. Learners need the rule `at-most`, as `fill` would use the whole budget; `random`
+    uses it, and is always active here.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from rmab.common import Episodes, FloatArray, Horizon, check_memory, share
 from rmab.model import Arms, Problem, RewardModel
 from rmab.tasks.definition import Posed, Task
 
-WORST = 2.0 - 2.0**0.5  # where r (1 - r) / (2 - r), what is lost per step with declared zeros, is greatest
+WORST = 2.0 - 2.0**0.5  # maximises r (1 - r) / (2 - r), the loss per step with declared zeros
 
 
 def greener(
     *,
     episodes: Episodes = 400,
     horizon: Horizon = 5,
-    pays: Annotated[float, share("what the first arm pays; the second pays nothing")] = WORST,
+    pays: Annotated[float, share("reward of the first arm; the second pays nothing")] = WORST,
 ) -> Task:
-    """Two arms, one pays: where the paper's estimator always returns to the other, and its theorem fails."""
+    """Build two arms of which one pays: the paper's estimator always returns to the other, and its theorem fails."""
     rewards = _nothing(episodes)
     rewards[:, 0, 0, 1] = pays
     return _task("greener", rewards, horizon)
@@ -68,9 +68,9 @@ def turns(
     *,
     episodes: Episodes = 400,
     horizon: Horizon = 5,
-    first: Annotated[float, share("what the first episode pays; with 0.5 no plan ever ties")] = 1.0,
+    first: Annotated[float, share("reward of the first episode; with 0.5 no plan ever ties")] = 1.0,
 ) -> Task:
-    """Two arms that pay in turns: where the highest indices are late, and the paper's theorem fails."""
+    """Build two arms that pay in turns: the highest indices are late, and the paper's theorem fails."""
     rewards = _nothing(episodes)
     rewards[0::2, 0, 0, 1] = rewards[1::2, 1, 0, 1] = 1.0
     rewards[0] *= first
@@ -78,7 +78,7 @@ def turns(
 
 
 def split() -> Posed:
-    """Where top-B keeps its loss: the best plan splits a step between two kinds of arm (Theorem 1)."""
+    """Build a problem whose best plan splits a step between two kinds of arm, so that top-B loses (Theorem 1)."""
     kind = np.repeat([0, 1, 2], (10, 10, 4))
     kernels, pays = np.zeros((3, 3, 2, 3)), np.zeros((3, 3, 2))
     kernels[:, 1:, :, 1] = 1.0
@@ -90,7 +90,7 @@ def split() -> Posed:
 
 
 def two_way(*, episodes: Episodes = 200, horizon: Horizon = 2) -> Task:
-    """One arm that should be active in one of its two states: a plain decision process, for rivals made for one."""
+    """Build one arm that should be active in one of its two states: a plain Markov decision process."""
     check_memory(f"a task of {episodes} episodes", 64.0 * episodes)
     problem = Problem(Arms(np.full((1, 2, 2, 2), 0.5)), 0, 1, horizon)
     rewards = np.broadcast_to([[0.1, 0.9], [0.9, 0.1]], (episodes, 1, 2, 2))

@@ -1,10 +1,10 @@
-"""CPAP adherence (Xiong & Li 2024, case study 1): patients with a breathing device, and whom to call.
+"""CPAP adherence (Xiong & Li 2024, case study 1): choose which patients with a breathing device to call.
 
 Three states of adherence: low, intermediate, acceptable. Half of the patients come from an adherent cluster, half from a
 non-adherent one. Passive kernels are the paper's figures with a small noise per patient. One printed row sums to 1.0003; we
-read .7424 for .7427. The paper does not say what a call does. Here it multiplies the probability of moving up (of staying,
-at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion. The same group published
-kernels of calls with later code, for two types of patients: task `cpap-dopl`.
+use .7424 for .7427. The paper does not specify the effect of a call. Here it multiplies the probability of moving up (of
+staying, at the top) by 1 + u, with u uniform on [.05, .5] per patient, and shrinks the rest in proportion. The same group
+published kernels of calls with later code, for two types of patients: task `cpap-dopl`.
 """
 
 from typing import Annotated
@@ -28,27 +28,27 @@ Patients = Annotated[int, Field(ge=2, multiple_of=2, description="number of pati
 
 
 def cpap(seed: int, *, arms: Patients = 20, budget: Budget = 10, horizon: Horizon = 50) -> Posed:
-    """CPAP as in the paper: only patients who are called pay, by their adherence level."""
+    """Build CPAP as in the paper: called patients pay by their adherence level, others nothing."""
     pays = np.zeros((3, 2))
     pays[:, 1] = LEVELS
-    return _posed(seed, pays, arms, budget, horizon)
+    return _build(seed, pays, arms, budget, horizon)
 
 
 def cpap_adherence(seed: int, *, arms: Patients = 20, budget: Budget = 10, horizon: Horizon = 50) -> Posed:
-    """CPAP with the programme's real aim: the adherence level of every patient counts, called or not."""
-    return _posed(seed, np.repeat(LEVELS[:, np.newaxis], 2, axis=1), arms, budget, horizon)
+    """Build CPAP with the aim of a real programme: all patients pay by their adherence level, called or not."""
+    return _build(seed, np.repeat(LEVELS[:, np.newaxis], 2, axis=1), arms, budget, horizon)
 
 
-def _posed(seed: int, pays: FloatArray, arms: int, budget: int, horizon: int) -> Posed:
-    check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, one by one and all together, and rewards
+def _build(seed: int, pays: FloatArray, arms: int, budget: int, horizon: int) -> Posed:
+    check_memory(f"a task of {arms} arms", 500.0 * arms)  # kernels, single and stacked, and rewards
     patients = Arms(_patients(arms, model_rng(seed)), state_names=STATES)
     return Problem(patients, 0, budget, horizon), RewardModel(np.broadcast_to(pays, (1, arms, 3, 2)), *RANGE)
 
 
 def _patients(arms: int, rng: np.random.Generator) -> FloatArray:
-    """(N, S, 2, S) kernels of all patients, half of either cluster."""
+    """(N, S, 2, S) kernels of all patients, half from each cluster."""
     noise, effect = np.empty((arms, 3, 3)), np.empty(arms)
-    for n in range(arms):  # one after the other: who a patient is does not depend on how many there are
+    for n in range(arms):  # in sequence, so that a patient does not depend on the number of patients
         noise[n], effect[n] = rng.normal(0.0, NOISE, (3, 3)), rng.uniform(*EFFECT)
     cluster = np.where(np.arange(arms)[:, np.newaxis, np.newaxis] < arms // 2, ADHERENT, NON_ADHERENT)
     passive = cluster * np.exp(noise)
@@ -58,11 +58,11 @@ def _patients(arms: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _called(row: FloatArray, s: int, effect: FloatArray) -> FloatArray:
-    """(N, S) the rows of state s when the patients are called."""
+    """(N, S) rows of state s if the patients are called."""
     top = row.shape[1] - 1
     better = np.arange(top + 1) > s if s < top else np.arange(top + 1) == top
     upward = row[:, better].sum(axis=1)
     raised = np.minimum(1.0, upward * (1.0 + effect))
-    # Where the row only leads upwards there is nothing to shrink, and raised is 1 as well.
+    # If a row only leads upwards, there is nothing to shrink, and raised is 1 as well.
     shrink = np.divide(1.0 - raised, 1.0 - upward, out=np.zeros_like(upward), where=upward < 1.0)
     return np.asarray(np.where(better, row * (raised / upward)[:, np.newaxis], row * shrink[:, np.newaxis]))

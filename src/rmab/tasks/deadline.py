@@ -1,13 +1,13 @@
-"""Deadline scheduling (Xiong & Li 2024, case study 2): charging spots for electric vehicles, and which to charge now.
+"""Deadline scheduling (Xiong & Li 2024, case study 2): choose which electric vehicles to charge.
 
-The state of a spot is (D, L): D slots until the vehicle leaves, L units of load left; (0, 0) is an empty spot. Charging
-lowers L by one. When a vehicle leaves, or while the spot is empty, a new one comes with probability .7. Charging pays .5 a
-unit, and a vehicle that leaves with load left costs .2 times its square.
+The state of a charging spot is (D, L): D slots until the vehicle leaves, L units of load left; (0, 0) is an empty spot.
+Charging lowers L by one. When a vehicle leaves, or while the spot is empty, a new one arrives with probability .7. Charging
+pays .5 per unit, and a vehicle that leaves with load left costs .2 times its square.
 
-There are 120 states, not the paper's 109 = 12 * 9 + 1, which leaves out vehicles that are charged but still parked.
-Adversaries act on all arms of a class alike, as tariffs do: one factor on the pay and another on the penalty.
+There are 120 states instead of the paper's 109 = 12 * 9 + 1, which omits vehicles that are charged but still parked.
+Adversaries act equally on all arms of a class, like tariffs: one factor on the pay and another on the penalty.
 
-Here are the paper's numbers, and rules for charging; `rmab.tasks.charging` makes the tasks.
+This module has the paper's numbers and heuristic policies; `rmab.tasks.charging` builds the tasks.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ def kernel() -> FloatArray:
 
 
 def reward_parts() -> FloatArray:
-    """(2, S, 2): the paper's pay for charging, and penalty for load left at departure."""
+    """(2, S, 2) pay for charging and penalty for load left at departure, as in the paper."""
     return np.asarray(parts_of(_paper(), MOST_SLOTS, MOST_LOAD)[:, 0])
 
 
 def least_laxity_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles with the fewest slots to spare, D - L, first; charged and empty spots never.
+    """Return the policy that charges the vehicles with the least laxity D - L first, and never charged or empty spots.
 
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`, of any number of slots and units; other arms are a ModelError.
+        Charging spots, as in the task `deadline`, with any number of slots and units; other arms raise ModelError.
 
     Returns
     -------
     IndexPolicy
-        With a table of shape (N, S), the same at every step.
+        With a table of shape (N, S), the same at each step.
 
     Examples
     --------
@@ -69,17 +69,17 @@ def least_laxity_first(problem: Problem) -> IndexPolicy:
 
 
 def earliest_deadline_first(problem: Problem) -> IndexPolicy:
-    """Charge the vehicles that leave first; charged and empty spots never.
+    """Return the policy that charges the vehicles with the earliest deadline first, and never charged or empty spots.
 
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`, of any number of slots and units; other arms are a ModelError.
+        Charging spots, as in the task `deadline`, with any number of slots and units; other arms raise ModelError.
 
     Returns
     -------
     IndexPolicy
-        With a table of shape (N, S), the same at every step.
+        With a table of shape (N, S), the same at each step.
 
     Examples
     --------
@@ -97,19 +97,19 @@ def deadline_whittle(
 ) -> WhittleResult:
     """Return the Whittle indices of charging spots in closed form (Yu, Xu & Tong 2018).
 
-    The index is 0 if L = 0, the pay if 0 < L < D, and otherwise the pay plus what the unit saves at departure, discounted:
-    penalty discount^(D-1) ((L-D+1)^2 - (L-D)^2). With discount 1 it is the limit: then it does not matter when a vehicle
-    with slots to spare is charged, and every price in a range is an index.
+    The index is 0 if L = 0, the pay if 0 < L < D, and otherwise the pay plus the discounted saving at departure:
+    penalty discount^(D-1) ((L-D+1)^2 - (L-D)^2). With discount 1 it is the limit: the time of charging a vehicle
+    with laxity then does not matter, and every price in a range is an index.
 
     Parameters
     ----------
     problem : Problem
-        Of charging spots, as in the task `deadline`, of any number of slots and units; other arms, and more than one phase,
-        are a ModelError.
+        Charging spots, as in the task `deadline`, with any number of slots and units; other arms, and more than one phase,
+        raise ModelError.
     discount : float, optional
         In [0, 1]; the problem's by default.
     pay, penalty : float, optional
-        What a unit pays, less its energy, and what a departure costs, times the square of the units left; the paper's.
+        Pay of a unit, minus the price of its energy, and penalty factor of the squared units left; by default the paper's.
 
     Returns
     -------
@@ -128,10 +128,8 @@ def deadline_whittle(
     spots = vehicles(problem, "deadline_whittle")
     ahead = problem.discount if discount is None else as_share(discount, "discount")
     if problem.phases > 1:
-        told = "the closed form is for spots that do not depend on the time"
-        raise ModelError(
-            f"deadline_whittle: {told}, these have {problem.phases} phases; rmab.planners.lagrangian_index plans them"
-        )
+        why = f"the closed form is for one phase, the problem has {problem.phases}"
+        raise ModelError(f"deadline_whittle: {why}; use rmab.planners.lagrangian_index")
     index = np.zeros(len(spots))
     for s, (d, load) in enumerate(spots):
         if load > 0:

@@ -1,4 +1,4 @@
-"""A task: a problem, an adversary, and what the learner gets to see. Built-in families make them; so can you."""
+"""A task: a problem, an adversary, and the feedback of a learner."""
 
 from __future__ import annotations
 
@@ -12,39 +12,41 @@ from rmab.common import FloatArray, Format, Stored, as_floats, as_integer, check
 from rmab.errors import ModelError
 from rmab.model import FORESEES, Adversary, Arms, FeedbackMode, Problem, RewardModel, View, checked_range, shape_of, words_of
 
-Posed = tuple[Problem, RewardModel]  # what a maker poses; any adversary can play it
+Posed = tuple[Problem, RewardModel]  # result of a task function; any adversary can be combined with it
 
 
 def model_rng(seed: int) -> np.random.Generator:
-    """Return the randomness of a task's model; that of its adversary is another stream of the same seed."""
+    """Return the random generator of a task's model; its adversary uses another stream of the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
 
-def pose_alike(kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int, *, exact: bool = False) -> Posed:
-    """Pose arms of one kernel (S, 2, S) that pay (S, 2), all from state 0; adversaries may double it, for all arms alike."""
-    low, high = (float(end) for end in (min(2 * pays.min(), 0.0), 2 * pays.max() + 0.0))  # + 0.0: no minus before a zero
+def pose_identical(
+    kernel: FloatArray, pays: FloatArray, arms: int, budget: int, horizon: int, *, exact: bool = False
+) -> Posed:
+    """Return identical arms with kernel (S, 2, S) and rewards (S, 2), from state 0; adversaries scale all arms together."""
+    low, high = (float(end) for end in (min(2 * pays.min(), 0.0), 2 * pays.max() + 0.0))  # + 0.0 avoids -0.0
     stakes = RewardModel(np.broadcast_to(pays, (1, arms, *pays.shape)), low, high, units=np.zeros(arms))
     return Problem(Arms.identical(kernel, arms), 0, budget, horizon, exact=exact), stakes
 
 
 @dataclass(frozen=True, eq=False)
 class Task(Stored):
-    """A named problem and its adversary: what a learner plays.
+    """A named problem with an adversary, which a learner plays.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     problem : Problem
         Arms, start, budget and horizon.
     adversary : Adversary
-        What each episode pays; its rewards have the shape of the problem, (N, S, 2) or (N, K, S, 2). Without phases they
-        are the same in all of them.
+        Sets the rewards of each episode, in the shape of the problem, (N, S, 2) or (N, K, S, 2). Rewards without phases
+        hold in all phases.
     feedback : {'bandit', 'active', 'full'}, optional
         What is revealed after an episode: rewards of visited pairs ('bandit', the default), of visited active pairs
-        ('active'), or of all pairs ('full', which no real programme has).
+        ('active'), or of all pairs ('full', which no real programme observes).
     change : tuple of int and Problem, optional
-        The dynamics change: from this episode on it is another problem, of the same sizes (`changed`).
+        Episode from which on the dynamics are those of another problem of the same sizes (`changed`).
 
     Raises
     ------
@@ -59,7 +61,7 @@ class Task(Stored):
     >>> mine.episodes, mine.reward(0).shape
     (10, (3, 2, 2))
 
-    A task can be saved to a file and loaded again, unless its adversary is adaptive. In a JSON file that is written by hand,
+    A task can be saved to a file and loaded again, unless its adversary is adaptive. In a handwritten JSON file,
     `"normalise": true` divides the rows of the kernels by their sums, as in `rmab.Arms`.
 
     >>> import tempfile, pathlib
@@ -96,7 +98,7 @@ class Task(Stored):
         wanted = shape_of(phases, arms.count, arms.states, 2)
         if given not in (wanted, (arms.count, arms.states, 2)):
             words = words_of(len(given) - 2, "N", "S", "2")
-            raise ModelError(f"the rewards are for {words} = {given}, the problem has {wanted}")
+            raise ModelError(f"the rewards have shape {words} = {given}, the problem needs {wanted}")
 
     @classmethod
     def from_rewards(
@@ -110,27 +112,27 @@ class Task(Stored):
         feedback: FeedbackMode = "bandit",
         name: str = "own",
     ) -> Self:
-        """Build a task from your own rewards.
+        """Build a task from given rewards.
 
         Parameters
         ----------
         problem : Problem
             Arms, start, budget and horizon.
         rewards : array_like, shape (T, N, S, 2) or (T, N, K, S, 2)
-            What every pair pays in each of T episodes, by phase where it depends on the time.
+            Reward of each pair in each of T episodes, by phase if it depends on the time.
         low, high : float, optional
-            Declared range of the rewards; by default the range that they have.
+            Declared range of the rewards; by default their actual range.
         passive_zero : bool, optional
-            Declare that passive pairs never pay.
+            Declare that passive rewards are 0.
         feedback : {'bandit', 'active', 'full'}, optional
             What is revealed after an episode.
         name : str, optional
-            What tables call it.
+            Name in tables.
 
         Raises
         ------
         ModelError
-            If a shape is wrong, or a reward breaks what is declared.
+            If a shape is wrong, or a reward contradicts a declaration.
         """
         from rmab.model.trace import Trace  # noqa: PLC0415  (tasks by name have none)
 
@@ -145,45 +147,45 @@ class Task(Stored):
     def base_reward(self) -> FloatArray:
         """(N, S, 2), or (N, K, S, 2) with phases: a typical reward, for planning.
 
-        Every factor is 1; of recorded rewards it is the mean.
+        Every factor is 1; for recorded rewards it is the mean.
         """
         return frozen(self._in_phases(self.adversary.base))
 
     @property
     def stronger(self) -> str:
-        """What makes the adversary stronger than the paper's; empty if nothing does."""
+        """What makes the adversary stronger than the paper's; empty otherwise."""
         return FORESEES if self.adversary.foresees else ""
 
     def reward(self, t: int, visits: ArrayLike | None = None) -> FloatArray:
         """Return the rewards of episode t, (N, S, 2) or (N, K, S, 2), given the visits of the episodes before it.
 
-        An adversary that foresees is given those of rehearsals of episode t instead (`rmab.Adversary`).
+        An adversary that foresees gets the visits of rehearsals of episode t instead (`rmab.Adversary`).
         """
         phases, seen = self.problem.phases, visits
-        if visits is not None and phases > 1 and self.adversary.base.ndim == 3:  # its rewards are the same in all phases
+        if visits is not None and phases > 1 and self.adversary.base.ndim == 3:  # its rewards hold in all phases
             counts = as_floats(visits, "visits")
             seen = counts.sum(axis=1) if counts.ndim == 4 and counts.shape[1] == phases else counts
         return frozen(self._in_phases(self.adversary.reward(t, seen)))
 
     def _in_phases(self, reward: FloatArray) -> FloatArray:
-        """Return the same reward in all phases, where it has none."""
+        """Repeat a reward without phases for all phases."""
         phases = self.problem.phases
         return reward if reward.ndim == 4 or phases == 1 else np.repeat(reward[:, np.newaxis], phases, axis=1)
 
     def changed(self, episode: int, problem: Problem) -> Task:
-        """Return the task whose kernels are those of another problem from an episode on, 1..T-1; learners are not told."""
+        """Return the task with the kernels of another problem from an episode on, 1..T-1; learners are not informed."""
         expect(problem, Problem, "problem")
-        own, number = self.problem, as_integer(episode, "episode")
+        first, number = self.problem, as_integer(episode, "episode")
         if not 1 <= number < self.episodes:
             raise ModelError(f"the change must be in episode 1..{self.episodes - 1}, got {number}", episode=number)
         same = all(
-            np.array_equal(getattr(own, one), getattr(problem, one))
+            np.array_equal(getattr(first, one), getattr(problem, one))
             for one in ("start", "budgets", "phase_of", "exact", "cost")
         )
-        same &= all(getattr(own.arms, one) == getattr(problem.arms, one) for one in ("count", "phases", "states"))
-        if not same or own.discount != problem.discount:
+        same &= all(getattr(first.arms, one) == getattr(problem.arms, one) for one in ("count", "phases", "states"))
+        if not same or first.discount != problem.discount:
             raise ModelError(
-                "a change is one of kernels: start, budget, horizon, phases and sizes must stay", field="problem"
+                "only kernels may change: start, budget, horizon, phases and sizes must be the same", field="problem"
             )
         return replace(self, change=(number, problem))
 
@@ -192,20 +194,20 @@ class Task(Stored):
         return self.problem if self.change is None or t < self.change[0] else self.change[1]
 
     def repeated(self, times: int) -> Task:
-        """Return the task with `times` copies of every arm under `times` the budget (Xiong & Li 2024, Theorem 1)."""
+        """Return the task with `times` copies of each arm and `times` the budget (Xiong & Li 2024, Theorem 1)."""
         if times == 1:
             return self
         if self.change is not None:
-            raise ModelError(f"task {self.name}: its kernels change, which copies of arms do not")
-        own = self.problem
-        arms = own.arms.repeated(times)
-        start, rest = np.repeat(own.start, times, axis=0), (own.horizon, own.phase_of)
-        cost = None if own.cost is None else np.repeat(own.cost, times, axis=0)
-        grown = Problem(arms, start, times * own.budget, *rest, discount=own.discount, exact=own.exact, cost=cost)
+            raise ModelError(f"task {self.name}: copies of arms are not supported, as its kernels change")
+        single = self.problem
+        arms = single.arms.repeated(times)
+        start, rest = np.repeat(single.start, times, axis=0), (single.horizon, single.phase_of)
+        cost = None if single.cost is None else np.repeat(single.cost, times, axis=0)
+        grown = Problem(arms, start, times * single.budget, *rest, discount=single.discount, exact=single.exact, cost=cost)
         return replace(self, problem=grown, adversary=self.adversary.repeated(times))
 
     def view(self) -> View:
-        """Return what a learner may know. A view copies its arrays: nothing leads back to the kernels."""
+        """Return what a learner may know. A view copies its arrays, so that it has no reference to the kernels."""
         arms = self.problem.arms
         return View(
             arms=arms.count,
@@ -236,21 +238,21 @@ class Task(Stored):
         Raises
         ------
         ModelError
-            If the adversary is adaptive: its rewards depend on what will be played.
+            If the adversary is adaptive: its rewards depend on the learner.
         """
         if self.adversary.adaptive:
             raise ModelError(f"task {self.name}: an adaptive adversary has no fixed rewards to save")
         if self.change is not None:
-            raise ModelError(f"task {self.name}: its kernels change, and a file has one set of kernels")
+            raise ModelError(f"task {self.name}: its kernels change, which a file cannot store")
         check_memory(f"a file of {self.episodes} episodes", 16.0 * self.episodes * self.adversary.base.size)
         rewards = np.stack([self.reward(t) for t in range(self.episodes)])
-        own = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
+        basic = {"name": self.name, "rewards": rewards, "feedback": self.feedback}
         declared = {"low": self.adversary.low, "high": self.adversary.high, "passive_zero": self.adversary.passive_zero}
-        return {**self.problem.to_fields(), **own, **declared}
+        return {**self.problem.to_fields(), **basic, **declared}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Build a task from what `to_fields` returns; ModelError if it does not form one."""
+        """Build a task from what `to_fields` returns; raise ModelError if it is not valid."""
         options = {name: fields[name] for name in cls.OPTIONS & fields.keys()}
         return cls.from_rewards(Problem.from_fields(fields), fields["rewards"], **options)
 

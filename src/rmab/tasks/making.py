@@ -1,4 +1,4 @@
-"""From a name to a task: `cpap`, `cpap@switching`, `mine:ward@switching`, or a file."""
+"""Build tasks by name: `cpap`, `cpap@switching`, `mine:ward@switching`, or a file."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def make_task(
     ----------
     name : str or path
         A task and its adversary, `cpap@switching`; without an adversary, the paper's ramp. Both may be custom:
-        `module:maker` for a task, called as ``maker(seed=seed, **options)``, which returns a Problem and a RewardModel, or
-        a whole Task; `module:maker` for an adversary, called as ``maker(model, episodes, rng)``. An adversary after a
-        custom Task plays its typical reward, within the declared range. A file ends in `.npz` or `.json`.
+        `module:function` for a task, called as ``function(seed=seed, **options)``, which returns a Problem and a
+        RewardModel, or a whole Task; `module:function` for an adversary, called as ``function(model, episodes, rng)``. An
+        adversary after a custom Task scales its typical reward, within the declared range. A file ends in `.npz` or
+        `.json`.
     seed : int, optional
-        Fixes the model and the adversary, each from a stream of its own; 0 by default. A file has none.
+        Random seed of the model and of the adversary, which use separate streams; 0 by default. A file has none.
     feedback : {'bandit', 'active', 'full'}, optional
-        What is revealed after an episode. By default what the file or a custom Task declares, 'bandit' otherwise.
+        What is revealed after an episode. By default that of the file or the custom Task, 'bandit' otherwise.
     copies : int, optional
-        So many copies of every arm, under so many times the budget.
+        Number of copies of each arm; the budget is multiplied by it.
     **options
         Options of the task: `rmab tasks NAME` lists them. A file has none.
 
@@ -49,7 +50,7 @@ def make_task(
     Raises
     ------
     ModelError
-        If there is no such task, an option is wrong, or a custom maker fails.
+        If there is no such task, an option is wrong, or a custom function fails.
     FileError
         If the file cannot be read.
 
@@ -65,7 +66,7 @@ def make_task(
     reference = Reference.parse(str(name))
     if reference.is_file:
         if options or seed is not None:
-            raise ModelError(f"{name}: a task from a file takes neither seed nor options")
+            raise ModelError(f"{name}: a task file takes no seed and no options; leave them out")
         task = Task.load(reference.text)
     else:
         task = _build(reference, as_seed(0 if seed is None else seed), options)
@@ -74,14 +75,14 @@ def make_task(
 
 
 def find_task(name: str, seed: int, **options: Any) -> Task:
-    """Do as `make_task` does; a file, whose rewards are fixed, goes without the seed."""
+    """Build a task like `make_task`; the seed is ignored for a file, whose rewards are fixed."""
     return make_task(name, seed=None if Reference.parse(name).is_file else seed, **options)
 
 
 def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
     name, against = reference.name, reference.against
     if not reference.is_custom and TASKS[name].fixed and against:
-        raise ModelError(f"task {name} has fixed rewards: leave out @{against}")
+        raise ModelError(f"task {name} has fixed rewards; leave out @{against}")
     given = TASKS.checked(name, options)
     parameters = inspect.signature(TASKS.load(name)).parameters
     episodes = given.get("episodes", TASKS.schema(name).model_fields["episodes"].default)
@@ -90,30 +91,30 @@ def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
     built = TASKS.call(name, **taken)
     if isinstance(built, Task):
         if given.keys() - taken.keys():
-            raise ModelError(f"task {name}: episodes: no such option, as its maker counts them itself")
-        return _replayed(built, against, seed) if against else built
+            raise ModelError(f"task {name}: episodes: no such option; its function sets the number")
+        return _replace_adversary(built, against, seed) if against else built
     if len(built) != 2 or not isinstance(built[0], Problem) or not isinstance(built[1], RewardModel):
         kinds = ", ".join(type(one).__name__ for one in built)
-        raise ModelError(f"task {name}: its maker must return a Task, or (Problem, RewardModel), got ({kinds})")
+        raise ModelError(f"task {name}: its function must return a Task, or (Problem, RewardModel), got ({kinds})")
     problem, stakes = built
-    return _played(f"{name}@{against or 'ramp'}", problem, stakes, episodes, against or "ramp", seed)
+    return _combine(f"{name}@{against or 'ramp'}", problem, stakes, episodes, against or "ramp", seed)
 
 
 def _takes(parameters: Any, name: str) -> bool:
     return name in parameters or any(one.kind == one.VAR_KEYWORD for one in parameters.values())
 
 
-def _played(name: str, problem: Problem, stakes: RewardModel, episodes: int, against: str, seed: int) -> Task:
-    """Return the task in which an adversary plays the rewards, from the second stream of the seed."""
+def _combine(name: str, problem: Problem, stakes: RewardModel, episodes: int, against: str, seed: int) -> Task:
+    """Return the task with an adversary by name, which uses the second stream of the seed."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     return Task(name, problem, make_adversary(against, stakes, episodes, rng))
 
 
-def _replayed(task: Task, against: str, seed: int) -> Task:
-    """Return a custom task with another adversary: it plays the task's typical reward, within the declared range."""
-    own = task.adversary
-    stakes = getattr(own, "model", None)
+def _replace_adversary(task: Task, against: str, seed: int) -> Task:
+    """Return a custom task with another adversary, which scales its typical reward within the declared range."""
+    first = task.adversary
+    stakes = getattr(first, "model", None)
     if not isinstance(stakes, RewardModel):
-        stakes = RewardModel(own.base[np.newaxis], own.low, own.high)
-    played = _played(f"{task.name}@{against}", task.problem, stakes, own.episodes, against, seed)
+        stakes = RewardModel(first.base[np.newaxis], first.low, first.high)
+    played = _combine(f"{task.name}@{against}", task.problem, stakes, first.episodes, against, seed)
     return replace(played, feedback=task.feedback)

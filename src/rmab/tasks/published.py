@@ -1,25 +1,25 @@
-"""Published examples of other authors as tasks, with the kernels and rewards of their sources. Most repeat one arm.
+"""Published examples of other authors as tasks, with the kernels and rewards of their sources. Most have identical arms.
 
-    conveyor        Hong, Xie, Chen & Wang 2024: eight states in a row; pushed half-way by being active, the rest by being
-                    passive, and the last one pays. Priorities of the LP that always use the whole budget never get there.
+    conveyor        Hong, Xie, Chen & Wang 2024: eight states in a row; being active advances the first half, being passive
+                    the second, and the last state pays. LP priorities that always use the whole budget never reach it.
     gast-1..3       Gast, Gaujal & Yan 2020: three states; the Whittle index does not attract the mean field.
-    conveyor-bait   the same with .1/30 for being active in the first state: priorities of the LP stay there.
+    conveyor-bait   the same with reward .1/30 for being active in the first state: LP priorities stay there.
     dirichlet-355, dirichlet-582
                     Hong, Xie, Chen & Wang 2024: ten states drawn at random; LP priorities do not attract the mean field.
     non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
     non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
     circulant       Fu, Nazarathy, Moka & Taylor 2019; Avrachenkov & Borkar 2022: four states in a circle.
-    restart         Avrachenkov & Borkar 2022: five states that decay; being active starts again, and pays nothing.
+    restart         Avrachenkov & Borkar 2022: five states that decay; being active restarts, and pays nothing.
     cpap-dopl, armman-dopl
-                    kernels that came with the code of arXiv 2410.05527, by the group of Xiong & Li 2024: two types of ten
+                    kernels published with the code of arXiv 2410.05527, by the group of Xiong & Li 2024: two types of ten
                     patients, and ten types of two mothers. All arms start in the first state, which is our choice.
 
-What `restart` pays, 0.9^(s+1), is checked by its Whittle indices of average reward: renewal theory gives -.9, -.729,
+The rewards of `restart`, 0.9^(s+1), are checked by its Whittle indices of average reward: renewal theory gives -.9, -.729,
 -.50949, -.25879 and .00989, which are quoted as -.9, -.73, -.5, -.26 and -.01: the third is rounded coarsely there, and the
-last differs in sign. The part of its arms that may be active is ours.
+last differs in sign. The share of its arms that may be active is ours.
 
-Kernels are rounded as they were published: rows are divided by their sum. Adversaries act on all arms of a type alike. The
-examples of Hong et al. activate exactly B arms at every step: `exact` says whether a task does.
+Published kernels are rounded, so rows are divided by their sum. Adversaries act equally on all arms of a type. The examples
+of Hong et al. activate exactly B arms at each step (option `exact`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from pydantic import Field
 
 from rmab.common import ArmCount, Budget, FloatArray, Horizon
 from rmab.model import Arms, Problem, RewardModel
-from rmab.tasks.definition import Posed, pose_alike
+from rmab.tasks.definition import Posed, pose_identical
 
-Exact = Annotated[bool, Field(description="whether as many arms are active as the budget says, not at most as many")]
+Exact = Annotated[
+    bool, Field(description="whether exactly as many arms as the budget are active, instead of at most as many")
+]
 EachType = Annotated[int, Field(ge=1, description="number of arms of each type")]
 
 
 class Example(NamedTuple):
-    """One arm: passive and active kernels (S, S), rewards (S, 2), and the part of the arms that may be active."""
+    """One arm: passive and active kernels (S, S), rewards (S, 2), and the share of arms that may be active."""
 
     passive: FloatArray
     active: FloatArray
@@ -50,7 +52,7 @@ class Example(NamedTuple):
 
 
 def _conveyor(bait: float = 0.0) -> Example:
-    """The first four states are left forward by being active, the others by being passive, each with probability .1."""
+    """Return the conveyor: being active advances the first four states, being passive the others, with probability .1."""
     passive, active = np.zeros((8, 8)), np.zeros((8, 8))
     back = dict(zip(range(2, 8), (0.48, 0.47, 0.46, 0.45, 0.44, 0.43), strict=True))
     for s in range(8):
@@ -131,7 +133,7 @@ EXAMPLES: dict[str, Example] = {
 
 @cache
 def _stored() -> dict[str, Any]:
-    """Return the examples whose numbers were drawn or estimated."""
+    """Read the examples with many numbers from their file."""
     found: dict[str, Any] = json.loads((files("rmab.tasks") / "published.json").read_text(encoding="utf-8"))
     return found
 
@@ -146,24 +148,24 @@ def example_of(name: str) -> Example:
 
 
 def kernel_of(name: str) -> FloatArray:
-    """(S, 2, S) the kernel of an example, its rows divided by their sums."""
+    """(S, 2, S) kernel of an example, with rows divided by their sums."""
     example = example_of(name)
     table = np.stack([example.passive, example.active], axis=1)
     return np.asarray(table / table.sum(axis=2, keepdims=True))
 
 
-def _posed(
+def _build(
     name: str, *, arms: ArmCount = 100, budget: Budget | None = None, horizon: Horizon = 200, exact: Exact = False
 ) -> Posed:
     example = example_of(name)
     limit = round(example.share * arms) if budget is None else budget
-    return pose_alike(kernel_of(name), example.reward, arms, limit, horizon, exact=exact)
+    return pose_identical(kernel_of(name), example.reward, arms, limit, horizon, exact=exact)
 
 
 conveyor, gast_1, gast_2, gast_3, non_indexable, non_sa, circulant, restart, conveyor_bait = (
-    partial(_posed, name) for name in EXAMPLES
+    partial(_build, name) for name in EXAMPLES
 )
-dirichlet_355, dirichlet_582 = (partial(_posed, name, exact=True) for name in ("dirichlet-355", "dirichlet-582"))
+dirichlet_355, dirichlet_582 = (partial(_build, name, exact=True) for name in ("dirichlet-355", "dirichlet-582"))
 
 
 def cpap_dopl(*, arms: EachType = 10, budget: Budget = 8, horizon: Horizon = 100) -> Posed:
@@ -180,7 +182,7 @@ def armman_dopl(*, arms: EachType = 2, budget: Budget = 10, horizon: Horizon = 5
 
 
 def _typed(kernels: Any, rewards: Any, arms: int, budget: int, horizon: int) -> Posed:
-    """Return as many arms of every type, each type a group."""
+    """Return equally many arms of each type, with types as groups."""
     group_of, pays = np.repeat(np.arange(len(kernels)), arms), np.array(rewards, dtype=float)
     problem = Problem(Arms.of_groups(np.array(kernels), group_of), 0, budget, horizon)
     return problem, RewardModel(pays[np.newaxis, group_of], 0.0, 2 * float(pays.max()), units=group_of)

@@ -1,4 +1,4 @@
-"""The names of tasks; `rmab.tasks.making` builds them."""
+"""Names of the tasks; `rmab.tasks.making` builds them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class TaskEntry(Entry):
     Parameters
     ----------
     episodes : int, optional
-        How many there are by default; families with fixed rewards have an option of their own.
+        Default number of episodes; families with fixed rewards have their own option.
     fixed : bool, optional
-        Whether the rewards are fixed: such a task takes no adversary.
+        Whether the rewards are fixed, so that the task takes no adversary.
     """
 
     episodes: int = 50
@@ -34,16 +34,18 @@ class TaskEntry(Entry):
 
 
 class TaskRegistry(Registry[TaskEntry]):
-    """The families of tasks. A maker returns a problem and a reward model, which any adversary plays, or a whole task."""
+    """Registry of task families. A task function returns a problem and a reward model, or a whole task."""
 
     def schema(self, name: str) -> type[BaseModel]:
-        """Return the options of a task: those of its maker, and those that all tasks have."""
+        """Return the options of a task: those of its function, and those that all tasks have."""
         from pydantic import Field, create_model
 
         from rmab.common import Episodes
 
         model = super().schema(name)
-        more: dict[str, Any] = {"copies": (int, Field(1, ge=1, description="copies of every arm, under as many budgets"))}
+        more: dict[str, Any] = {
+            "copies": (int, Field(1, ge=1, description="number of copies of each arm; multiplies the budget"))
+        }
         if "episodes" not in model.model_fields:
             number = self[name].episodes if name in self else TaskEntry.episodes
             more = {"episodes": (Episodes, number), **more}
@@ -51,20 +53,22 @@ class TaskRegistry(Registry[TaskEntry]):
 
 
 def _entry(module: str, name: str, summary: str, paper: str = "", **facts: Any) -> TaskEntry:
-    """Return an entry; the maker of `cpap-adherence` is `cpap_adherence`."""
+    """Return an entry; the function of `cpap-adherence` is `cpap_adherence`."""
     return TaskEntry(name, f"rmab.tasks.{module}:{name.replace('-', '_')}", summary, paper, **facts)
 
 
 TASKS = TaskRegistry(
     "task",
     [
-        _entry("cpap", "cpap", "CPAP as in the paper: only patients who are called pay, by their adherence level.", XIONG),
-        _entry("cpap", "cpap-adherence", "CPAP where the adherence level of every patient counts, called or not."),
+        _entry("cpap", "cpap", "CPAP as in the paper: called patients pay by adherence level, others nothing.", XIONG),
+        _entry("cpap", "cpap-adherence", "CPAP where all patients pay by adherence level, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
-        _entry("counterexamples", "split", "Top-B keeps its loss: the best plan splits a step between two kinds of arm."),
-        _entry("kinds", "swim", "Chains that pay at the far end alone: several right moves in a row.", episodes=60),
-        _entry("published", "conveyor", "Eight states in a row; priorities that fill the budget do not climb them.", HONG),
+        _entry("counterexamples", "split", "The best plan splits a step between two kinds of arm; top-B loses at any size."),
+        _entry("kinds", "swim", "Chains that pay only at the far end, after several right actions in a row.", episodes=60),
+        _entry(
+            "published", "conveyor", "Eight states in a row; priorities that fill the budget never reach the last.", HONG
+        ),
         _entry("published", "gast-1", "Three states whose Whittle index is no attractor, example 1.", GAST),
         _entry("published", "gast-2", "Three states whose Whittle index is no attractor, example 2.", GAST),
         _entry("published", "gast-3", "Three states whose Whittle index is no attractor, example 3.", GAST),
@@ -72,22 +76,31 @@ TASKS = TaskRegistry(
         _entry("published", "non-sa", "Ten states without the synchronization assumption.", HONG),
         _entry("published", "circulant", "Four states in a circle, Whittle indices -.5, .5, 1, -1.", CIRCULANT),
         _entry("published", "restart", "Five states that decay and can be started again.", "Avrachenkov & Borkar 2022"),
-        _entry("published", "conveyor-bait", "The conveyor, with a little pay for staying at its beginning.", HONG),
+        _entry("published", "conveyor-bait", "The conveyor with a small reward for staying at its start.", HONG),
         _entry("published", "dirichlet-355", "Ten states drawn at random; exactly 64% of the arms are active.", HONG),
         _entry("published", "dirichlet-582", "Ten states drawn at random; exactly 87% of the arms are active.", HONG),
         _entry("published", "cpap-dopl", "CPAP with published effects of calls: two types of ten.", DOPL, episodes=1600),
         _entry("published", "armman-dopl", "Calls to mothers: ten types of two, five steps.", DOPL, episodes=20_000),
-        _entry("costs", "machine", "Machines that wear out, and who is repaired.", "Glazebrook, Mitchell & Ansell 2005"),
-        _entry("costs", "queue", "Queues of impatient customers, and which are served.", "Larrañaga et al. 2015"),
-        _entry("drawn", "random-dense", "Arms drawn at random, all different: every move is possible."),
-        _entry("drawn", "random-sparse", "Arms drawn at random, all different: few moves are possible."),
-        _entry("drawn", "random-types", "A few types of arms drawn at random, and many arms of each."),
-        _entry("drawn", "good-bad", "A good and a bad state, rewards that never change.", "Wang et al. 2023", fixed=True),
-        _entry("counterexamples", "greener", "Two arms, one pays: where the paper's theorem fails.", fixed=True),
-        _entry("counterexamples", "turns", "Two arms that pay in turns: where the paper's theorem fails.", fixed=True),
+        _entry(
+            "costs",
+            "machine",
+            "Machine repair: machines wear out, and a few can be repaired.",
+            "Glazebrook, Mitchell & Ansell 2005",
+        ),
+        _entry("costs", "queue", "Queues of impatient customers, of which a few can be served.", "Larrañaga et al. 2015"),
+        _entry("drawn", "random-dense", "Random arms, all different: all transitions are possible."),
+        _entry("drawn", "random-sparse", "Random arms, all different: few transitions are possible."),
+        _entry("drawn", "random-types", "A few random types of arms, with many arms of each."),
+        _entry("drawn", "good-bad", "A good and a bad state, with constant rewards.", "Wang et al. 2023", fixed=True),
+        _entry(
+            "counterexamples", "greener", "Two arms, one of which pays: a counterexample to the paper's theorem.", fixed=True
+        ),
+        _entry(
+            "counterexamples", "turns", "Two arms that pay in turns: a counterexample to the paper's theorem.", fixed=True
+        ),
         _entry("kinds", "harm", "Activation hurts some arms: the best policy leaves budget unused."),
-        _entry("kinds", "drift", "Dynamics that change half-way: other arms answer to activation.", fixed=True),
-        _entry("kinds", "clock", "Phases that are declared and, by default, do not differ."),
+        _entry("kinds", "drift", "The dynamics change half-way: activation helps other arms.", fixed=True),
+        _entry("kinds", "clock", "Declared phases that, by default, do not differ."),
         _entry("counterexamples", "two-way", "One arm that should be active in one of its two states.", fixed=True),
     ],
     listed_by="rmab tasks",
@@ -97,22 +110,22 @@ TASKS = TaskRegistry(
 
 
 def list_tasks() -> dict[str, str]:
-    """List the tasks that come with the library.
+    """List the built-in tasks.
 
     Returns
     -------
     dict of str to str
-        The name of every task, with one line on what it is.
+        Name of each task, with a one-line description.
 
     Examples
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'CPAP as in the paper: only patients who are called pay, by their adherence level.'
+    'CPAP as in the paper: called patients pay by adherence level, others nothing.'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 
 
 def names_of(entry: TaskEntry) -> list[str]:
-    """Return the names of the tasks of a family: with every adversary, unless its rewards are fixed."""
+    """Return the names of the tasks of a family, with each adversary unless its rewards are fixed."""
     return [entry.name] if entry.fixed else [f"{entry.name}@{against}" for against in ADVERSARIES]

@@ -1,4 +1,4 @@
-"""Charging spots as arms: their states, kernels and what they pay, from what arrives and what is paid.
+"""Charging spots as arms: states, kernels and rewards, from arrivals and prices.
 
 A spot is empty, or has a vehicle with d slots until it leaves and l units of load left: state (d, l). With at most D slots
 and L units there are S = D (L + 1) states, named `empty` and `d,l`. A class of spots is described by tables with one entry
@@ -18,7 +18,7 @@ from rmab.common import FloatArray, check_memory, expect
 from rmab.errors import ModelError
 from rmab.model import FACTOR_HIGH, Problem
 
-MOST_SLOTS, MOST_LOAD = 12, 9  # of the paper's vehicles: all stays and loads are as likely
+MOST_SLOTS, MOST_LOAD = 12, 9  # of the paper's vehicles, with uniform stays and loads
 SUM_TOLERANCE = 1e-9
 EMPTY = "empty"
 _PARKED = re.compile(r"(\d+),(\d+)")
@@ -28,20 +28,20 @@ State = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Spots:
-    """Spots of one class: what comes, and what it pays, in each of K phases.
+    """Spots of one class: arrivals and payments in each of K phases.
 
     Attributes
     ----------
     count : int
-        How many spots there are.
+        Number of spots.
     arrival : (K,) float array
-        Probability that a vehicle comes to a spot, at the end of a step in which it is empty or is left.
+        Probability that a vehicle arrives at a spot, at the end of a step in which the spot is empty or becomes free.
     jobs : (K, D, L) float array, or None
-        Probability that it stays 1..D slots and needs 1..L units. None: the paper's 12 and 9, all as likely.
+        Probability that it stays 1..D slots and needs 1..L units. None: the paper's uniform 12 and 9.
     pay, penalty : (K,) float arrays
-        What a unit pays; what a departure with l units left costs is `penalty` times l squared.
+        Pay of a unit; a departure with l units left costs `penalty` times l squared.
     price : (K,) float array, or None
-        What a unit of energy costs, where it does.
+        Price of a unit of energy, if it has one.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class Spots:
 
     @property
     def most(self) -> tuple[int, int]:
-        """(D, L) the longest stay and the largest load."""
+        """(D, L) longest stay and largest load."""
         return (MOST_SLOTS, MOST_LOAD) if self.jobs is None else (self.jobs.shape[1], self.jobs.shape[2])
 
     @property
     def arrivals(self) -> FloatArray:
-        """(K, D, L) the probability that a vehicle comes and is of this kind."""
+        """(K, D, L) probability that a vehicle with this stay and load arrives."""
         if self.jobs is None:
             each = self.arrival / (MOST_SLOTS * MOST_LOAD)
             return np.repeat(each, MOST_SLOTS * MOST_LOAD).reshape(-1, MOST_SLOTS, MOST_LOAD)
@@ -75,7 +75,7 @@ class Spots:
 
 
 def states_of(slots: int, load: int) -> list[State]:
-    """Return all states (d, l): an empty spot, (0, 0), and vehicles; none comes without load, so (D, 0) is left out."""
+    """Return all states (d, l): an empty spot, (0, 0), and vehicles; (D, 0) is omitted, as vehicles arrive with load."""
     parked = [(d, left) for d in range(1, slots + 1) for left in range(load + 1) if (d, left) != (slots, 0)]
     return [(0, 0), *parked]
 
@@ -86,39 +86,39 @@ def names_of(states: Sequence[State]) -> list[str]:
 
 
 def vehicles(problem: Problem, who: str) -> list[State]:
-    """Return the states (d, l) of charging spots from their names, or raise ModelError where arms are something else."""
-    expect(problem, Problem, "problem", "; of a task, it is task.problem")
+    """Return the states (d, l) of charging spots from their names, or raise ModelError for other arms."""
+    expect(problem, Problem, "problem", "; for a task, use task.problem")
     names = problem.arms.state_names
     if names is None:
-        raise ModelError(f"{who}: these arms are no charging spots: their states have no names")
+        raise ModelError(f"{who}: the arms are not charging spots: their states have no names")
     found = []
     for s, name in enumerate(names):
         parked = _PARKED.fullmatch(name)
         if parked is None and name != EMPTY:
-            wanted = "'empty' or 'slots,load', for instance '5,3'"
-            raise ModelError(f"{who}: these arms are no charging spots: state {s} is named {name!r:.30}, not {wanted}")
+            wanted = "'empty' or 'slots,load', for example '5,3'"
+            raise ModelError(f"{who}: the arms are not charging spots: state {s} is named {name!r:.30}, not {wanted}")
         found.append((0, 0) if parked is None else (int(parked[1]), int(parked[2])))
     return found
 
 
 def kernel(spots: Spots, slots: int, load: int) -> FloatArray:
-    """(K, S, 2, S) kernel of one spot among those with at most so many slots and so much load."""
-    told = f"a spot of {slots} slots and {load} units, in {len(spots.arrival)} phases,"
-    check_memory(told, 16.0 * len(spots.arrival) * (slots * (load + 1)) ** 2)
+    """(K, S, 2, S) kernel of one spot, for states with at most this many slots and this much load."""
+    what = f"a spot of {slots} slots and {load} units, in {len(spots.arrival)} phases,"
+    check_memory(what, 16.0 * len(spots.arrival) * (slots * (load + 1)) ** 2)
     states = states_of(slots, load)
     number = {state: s for s, state in enumerate(states)}
     phases, size = spots.arrival.size, len(states)
     table = np.zeros((phases, size, 2, size))
-    came = np.zeros((phases, size))
-    came[:, 0] = 1 - spots.arrival
+    arrived = np.zeros((phases, size))
+    arrived[:, 0] = 1 - spots.arrival
     for (d, left), share in zip(_kinds(spots), spots.arrivals.reshape(phases, -1).T, strict=True):
-        came[:, number[d, left]] = share
+        arrived[:, number[d, left]] = share
     for s, (d, left) in enumerate(states):
         for a in (0, 1):
             if d > 1:
                 table[:, s, a, number[d - 1, max(left - a, 0)]] = 1.0
             else:
-                table[:, s, a] = came
+                table[:, s, a] = arrived
     return table
 
 
@@ -127,7 +127,7 @@ def _kinds(spots: Spots) -> list[State]:
 
 
 def reward_parts(spots: Spots, slots: int, load: int) -> FloatArray:
-    """(J, K, S, 2): the pay for charging, the penalty for load left at departure and, where energy costs, that cost."""
+    """(J, K, S, 2): pay for charging, penalty for load left at departure and, if energy has a price, its cost."""
     states = states_of(slots, load)
     parts = np.zeros((2 if spots.price is None else 3, spots.pay.size, len(states), 2))
     for s, (d, left) in enumerate(states):
@@ -140,21 +140,21 @@ def reward_parts(spots: Spots, slots: int, load: int) -> FloatArray:
 
 
 def range_of(parts: Sequence[FloatArray]) -> tuple[float, float]:
-    """Return the range of rewards whose parts (J, ...) an adversary may raise by half, and lower down to nothing."""
+    """Return the range of rewards whose parts (J, ...) an adversary may scale by 0 to 1.5."""
     low = min(float(np.minimum(one, 0).sum(axis=0).min()) for one in parts)
     high = max(float(np.maximum(one, 0).sum(axis=0).max()) for one in parts)
     if not low < high:
-        raise ModelError("pay and penalty: nothing is at stake, all of them are 0")
+        raise ModelError("pay and penalty must not all be 0")
     return _rounded(FACTOR_HIGH * low), _rounded(FACTOR_HIGH * high)
 
 
 def _rounded(value: float) -> float:
-    """Return the number without the last bits, in which products differ by the order of their factors."""
+    """Round away the last bits, in which products depend on the order of their factors."""
     return float(f"{value:.12g}")
 
 
 def by_phase(values: FloatArray, phases: int, name: str) -> FloatArray:
-    """(K,) a number, or one per phase, for every phase; ModelError where there are too few or too many."""
+    """(K,) expand a number, or one per phase, to all phases; raise ModelError if the number of phases is wrong."""
     if values.ndim == 1 and values.size != phases:
         have = "there is 1 phase" if phases == 1 else f"there are {phases} phases"
         raise ModelError(f"{name} must be one number or one per phase: {have}, got {values.size} numbers (phases=...)")
@@ -162,9 +162,9 @@ def by_phase(values: FloatArray, phases: int, name: str) -> FloatArray:
 
 
 def mix(given: FloatArray, phases: int, name: str, axes: dict[str, str]) -> FloatArray:
-    """(K, ...) probabilities of vehicles in every phase; ModelError unless they are such.
+    """(K, ...) return probabilities of vehicles in each phase, or raise ModelError if they are not valid.
 
-    axes: letter and unit of each of the last axes, which count from 1, for messages.
+    axes: letter and unit of the last axes, which count from 1, for messages.
     """
     timed, letters = given.ndim > len(axes), ", ".join(axes)
     if given.ndim not in (len(axes), len(axes) + 1) or (timed and len(given) != phases):
@@ -180,25 +180,25 @@ def mix(given: FloatArray, phases: int, name: str, axes: dict[str, str]) -> Floa
 
 
 def spots_of(count: int, phases: int, tables: Mapping[str, Any], price: FloatArray | None, where: str = "") -> Spots:
-    """Return the spots that options describe, or raise ModelError.
+    """Build the spots from options, or raise ModelError.
 
-    tables: arrays by the name of the option, or None: arrival, dwell, load, jobs, pay, penalty. where: before their names.
+    tables: arrays by option, or None: arrival, dwell, load, jobs, pay, penalty. where: prefix of the options in messages.
     """
     if count < 1:
         raise ModelError(f"{where}arms must be at least 1, got {count}")
     arrival, pay, penalty = (by_phase(tables[one], phases, f"{where}{one}") for one in ("arrival", "pay", "penalty"))
     for k in np.flatnonzero(~((arrival >= 0) & (arrival <= 1)))[:1]:
-        raise ModelError(f"{where}arrival: phase {k} is {arrival[k]:g}, not a probability")
+        raise ModelError(f"{where}arrival: phase {k} must be a probability, got {arrival[k]:g}")
     for k in np.flatnonzero(penalty < 0)[:1]:
-        raise ModelError(f"{where}penalty: phase {k} is {penalty[k]:g}, it must be 0 or more")
+        raise ModelError(f"{where}penalty: phase {k} must be 0 or more, got {penalty[k]:g}")
     return Spots(count, arrival, _jobs(phases, tables, where), pay, penalty, price)
 
 
 def _jobs(phases: int, tables: Mapping[str, Any], where: str) -> FloatArray | None:
-    """(K, D, L) the job mix; None for the paper's."""
+    """(K, D, L) job mix; None for the paper's."""
     jobs, dwell, load = (tables[one] for one in ("jobs", "dwell", "load"))
     if jobs is not None and (dwell is not None or load is not None):
-        raise ModelError(f"{where}jobs: give either jobs, or dwell and load (and jobs=None where jobs has a default)")
+        raise ModelError(f"{where}jobs: give either jobs, or dwell and load (with jobs=None if jobs has a default)")
     if jobs is not None:
         return mix(jobs, phases, f"{where}jobs", {"D": "slots", "L": "units"})
     if dwell is None and load is None:

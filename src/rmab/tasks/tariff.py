@@ -1,14 +1,14 @@
-"""A tariff: the price of energy by the time of day, from a CSV file. Nothing in it is guessed.
+"""A tariff: the price of energy by the time of day, from a CSV file.
 
-The file has the header `time,price` and one line for every change of the price:
+The file has the header `time,price` and one line per change of the price:
 
     time,price
     00:00,0.10
     06:00,0.20
     17:00,0.35
 
-Times are HH:MM, ascending, and begin at 00:00; every price holds until the next line, the last one until 24:00. Prices are
-plain numbers per unit of load, in the money of the pay: no currency, no unit, a point for decimals.
+Times are HH:MM, ascending, and start at 00:00; each price holds until the next line, the last one until 24:00. Prices are
+plain numbers per unit of load, in the same currency as the pay: no currency sign, no unit, and a decimal point.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rmab.errors import FileError, ModelError
 
 DAY = 24 * 60  # minutes
 HEADER = ["time", "price"]
-TOLD = 5  # faults of a file that are listed
+LISTED = 5  # maximum number of listed problems of a file
 _TIME = re.compile(r"(\d\d):(\d\d)")
 _PRICE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -38,13 +38,13 @@ class Tariff:
     Attributes
     ----------
     path : str
-        Where it was read.
+        Path of the file.
     lines : (M,) int array
-        The line of the file that has each price.
+        Line number of each price in the file.
     minutes : (M,) int array
-        From when each price holds, in minutes from 00:00; ascending, the first is 0.
+        Start of each price, in minutes from 00:00; ascending, the first is 0.
     prices : (M,) float array
-        Per unit of load.
+        Prices per unit of load.
     """
 
     path: str
@@ -53,22 +53,24 @@ class Tariff:
     prices: FloatArray
 
     def by_phase(self, phases: int, length: float) -> FloatArray:
-        """(K,) the price in every phase, of K equal parts of an episode of so many minutes from 00:00.
+        """(K,) price in each of K equal phases of an episode of this length in minutes, from 00:00.
 
-        ModelError where a price changes within a phase, or the episode is longer than the day.
+        Raise ModelError if a price changes within a phase, or the episode is longer than a day.
         """
         if length > DAY * (1 + 1e-12):
-            raise ModelError(f"{self.path}: a tariff is of one day, but the steps take {_clock(length)} (minutes per step)")
+            raise ModelError(
+                f"{self.path}: a tariff covers one day, but the steps take {_clock(length)}; set minutes (per step)"
+            )
         edges = np.arange(phases) * (length / phases)
-        held = np.searchsorted(self.minutes, edges + 1e-9, side="right") - 1  # the line that holds when a phase begins
+        current = np.searchsorted(self.minutes, edges + 1e-9, side="right") - 1  # the price at the start of a phase
         for at in range(1, self.minutes.size):
             phase = int(np.searchsorted(edges, self.minutes[at] + 1e-9, side="right")) - 1
             inside = self.minutes[at] - edges[phase] > 1e-6 and self.minutes[at] < length - 1e-6
             if inside and self.prices[at] != self.prices[at - 1]:
                 span = f"{_clock(edges[phase])} to {_clock(edges[phase] + length / phases)}"
-                told = f"the price changes at {_clock(float(self.minutes[at]))}, within phase {phase} ({span})"
-                raise ModelError(f"{self.path}: line {self.lines[at]}: {told}; choose phases that begin with the changes")
-        return self.prices[held]
+                what = f"the price changes at {_clock(float(self.minutes[at]))}, within phase {phase} ({span})"
+                raise ModelError(f"{self.path}: line {self.lines[at]}: {what}; choose phases that start at price changes")
+        return self.prices[current]
 
 
 def read_tariff(path: str) -> Tariff:
@@ -88,7 +90,7 @@ def read_tariff(path: str) -> Tariff:
     FileError
         If the file cannot be read.
     ModelError
-        In one line with the path, the lines and what is wrong with them.
+        In one line, with the path, line numbers and problems.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def read_tariff(path: str) -> Tariff:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not a text file in UTF-8 ({error.reason})") from error
-    except (OSError, ValueError) as error:  # a path with a null character, too
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
         raise FileError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     lines = text.rstrip().split("\n")
     if [one.strip() for one in _fields(lines[0])] != HEADER:
@@ -120,28 +122,28 @@ def _fields(line: str) -> list[str]:
 
 
 def _parsed(path: str, rows: list[list[str]]) -> Tariff:
-    """Return the tariff of these lines, the first of which is line 2, or raise ModelError with all that is wrong."""
-    faults: list[str] = []
+    """Return the tariff of these lines, which start at line 2, or raise ModelError with all problems."""
+    problems: list[str] = []
     found: list[tuple[int, int, float]] = []
     last = None
     for line, row in enumerate(rows, start=2):
-        fault, time, price = _read_row(row, last)
+        problem, time, price = _read_row(row, last)
         last = time if time is not None else last
-        if fault:
-            faults.append(f"line {line}: {fault}")
+        if problem:
+            problems.append(f"line {line}: {problem}")
         elif time is not None and price is not None:
             found.append((line, time, price))
     if not rows:
-        faults.append("line 2: there is no price; it holds from 00:00")
-    if faults:
-        more = f"; and {len(faults) - TOLD} more" if len(faults) > TOLD else ""
-        raise ModelError(f"{path}: {'; '.join(faults[:TOLD])}{more}")
+        problems.append("line 2: the price from 00:00 on is missing")
+    if problems:
+        more = f"; and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
+        raise ModelError(f"{path}: {'; '.join(problems[:LISTED])}{more}")
     lines, minutes, prices = zip(*found, strict=True)
     return Tariff(path, frozen(np.array(lines)), frozen(np.array(minutes)), frozen(np.array(prices)))
 
 
 def _read_row(row: list[str], last: int | None) -> tuple[str, int | None, float | None]:
-    """Return what is wrong with a line, or nothing, and its time and price; `last` is the time of the line before."""
+    """Return the problem of a line, or an empty string, and its time and price; `last`: time of the previous line."""
     if not any(one.strip() for one in row):
         return "is empty", None, None
     if len(row) != 2:
@@ -154,12 +156,12 @@ def _read_row(row: list[str], last: int | None) -> tuple[str, int | None, float 
         return f"the first time must be 00:00, got {row[0].strip()}", time, None
     if last is not None and time <= last:
         return f"{row[0].strip()} is {'given twice' if time == last else f'not after {_clock(last)}'}", max(time, last), None
-    return _price_fault(price), time, float(price) if _PRICE.fullmatch(price) else None
+    return _price_problem(price), time, float(price) if _PRICE.fullmatch(price) else None
 
 
-def _price_fault(price: str) -> str:
+def _price_problem(price: str) -> str:
     if not price:
-        return "the price is missing; a gap is not filled"
+        return "the price is missing; gaps are not filled"
     if _COMMA.fullmatch(price):
         return f"the price {price!r} has a decimal comma; write {price.replace(',', '.')}"
     if not _PRICE.fullmatch(price) or not np.isfinite(float(price)):
@@ -175,7 +177,7 @@ def _minutes(text: str) -> int | None:
 
 
 def _clock(minutes: float) -> str:
-    """Return minutes from midnight as HH:MM, with seconds where there are some."""
+    """Format minutes from midnight as HH:MM, with seconds if there are any."""
     seconds = round(60 * minutes)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     return f"{clock}:{seconds % 60:02d}" if seconds % 60 else clock

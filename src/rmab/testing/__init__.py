@@ -1,4 +1,4 @@
-"""Contracts as suites to run on custom code: each check passes, or raises AssertionError and names the broken clause."""
+"""Contract tests for custom code: each check passes, or raises AssertionError that names the broken clause."""
 
 import lazy_loader
 

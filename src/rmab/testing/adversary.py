@@ -1,4 +1,4 @@
-"""The contract of an adversary, as a suite to run on your own: `check_adversary(mine)` passes, or says what is broken."""
+"""Contract test of adversaries: `check_adversary(mine)` passes, or names the broken clause."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,32 +10,32 @@ from rmab.errors import ModelError
 from rmab.model import Adversary, place
 from rmab.testing.games import copy_of, require, require_refusal
 
-STEPS = 6  # of an episode, for made-up visits
-MOST = 20  # episodes that are looked at, spread over all
+STEPS = 6  # steps of an episode, for simulated visits
+MOST = 20  # maximum number of checked episodes, evenly spread
 
 
 def check_adversary(adversary: Adversary) -> None:
-    """Ask for the rewards of up to 20 episodes, and see whether the contract is kept.
+    """Check the rewards of up to 20 episodes against the contract of an adversary.
 
-    episodes      rewards exist for episodes 0..T-1, and other episodes are refused with ModelError.
+    episodes      rewards exist for episodes 0..T-1, and other episodes raise ModelError.
     rewards       base and rewards are arrays of one shape, (N, S, 2) or (N, K, S, 2), finite and within [low, high].
-    passive_zero  passive pairs pay nothing where that is declared.
-    read-only     rewards cannot be written to, and what was returned once does not change later.
+    passive_zero  passive rewards are 0 if that is declared.
+    read-only     returned rewards are read-only, and do not change later.
     determinism   the same episode and visits give the same rewards, byte for byte.
-    causality     the order in which episodes are asked for does not matter; visits matter only where it says `adaptive`.
+    causality     the order of calls does not matter; visits matter only if `adaptive` is True.
     pickling      a copy from another process gives the same rewards.
-    alike         arms of a group are paid the same where `treats_alike` says so.
-    copies        `repeated` pays the copies of an arm alike (what the arm is paid, unless adaptive), or raises ModelError.
+    alike         arms of a group have equal rewards if `treats_alike` returns True.
+    copies        `repeated` gives copies of an arm equal rewards (those of the arm, unless adaptive), or raises ModelError.
 
     Parameters
     ----------
     adversary : Adversary
-        An adversary as it would be given to a task.
+        The adversary to check.
 
     Raises
     ------
     AssertionError
-        In one line that names the broken clause.
+        In one line, with the broken clause.
 
     Examples
     --------
@@ -46,26 +46,28 @@ def check_adversary(adversary: Adversary) -> None:
     """
     require(isinstance(adversary, Adversary), f"kind: {type(adversary).__name__} is not a subclass of rmab.Adversary")
     rounds = _check_episodes(adversary)
-    _check_values("base", adversary, _asked(adversary, "base"))
+    _check_values("base", adversary, _rewards_of(adversary, "base"))
     given = {t: _visits(adversary.base, t, 0) for t in rounds}
-    rewards, kept = dict[int, FloatArray](), dict[int, bytes]()
+    rewards, expected = dict[int, FloatArray](), dict[int, bytes]()
     for t in rounds:
-        reward = rewards[t] = _asked(adversary, t, given[t])
+        reward = rewards[t] = _rewards_of(adversary, t, given[t])
         _check_values(f"episode {t}", adversary, reward)
         require(not reward.flags.writeable, f"read-only: the rewards of episode {t} can be written to")
-        kept[t] = reward.tobytes()
-        same = _asked(adversary, t, given[t]).tobytes() == kept[t]
-        require(same, f"determinism: asked twice, episode {t} pays differently")
+        expected[t] = reward.tobytes()
+        same = _rewards_of(adversary, t, given[t]).tobytes() == expected[t]
+        require(same, f"determinism: two calls for episode {t} give different rewards")
     for t in rounds:
-        require(rewards[t].tobytes() == kept[t], f"read-only: the rewards of episode {t} changed after they were returned")
-    _check_causality(adversary, given, kept)
-    _check_copy(adversary, given, kept)
+        require(
+            rewards[t].tobytes() == expected[t], f"read-only: the rewards of episode {t} changed after they were returned"
+        )
+    _check_causality(adversary, given, expected)
+    _check_copy(adversary, given, expected)
     _check_alike(adversary, rounds)
     _check_repeated(adversary, rounds)
 
 
 def _check_episodes(adversary: Adversary) -> list[int]:
-    """Return the episodes to look at."""
+    """Return the episodes to check."""
     number = adversary.episodes
     require(isinstance(number, int) and number >= 1, f"episodes: T must be a whole number, 1 or more, got {number!r}")
     for t in (-1, number):
@@ -73,16 +75,16 @@ def _check_episodes(adversary: Adversary) -> list[int]:
     return sorted({int(t) for t in np.linspace(0, number - 1, min(number, MOST))})
 
 
-def _asked(adversary: Adversary, what: str | int, visits: IntArray | None = None) -> FloatArray:
-    """Return the rewards of an episode, or the base; whatever is raised is a broken clause."""
+def _rewards_of(adversary: Adversary, what: str | int, visits: IntArray | None = None) -> FloatArray:
+    """Return the rewards of an episode, or the base; raise AssertionError for any exception."""
     try:
         found = adversary.base if isinstance(what, str) else adversary.reward(what, visits)
     except ModelError as error:
         raise AssertionError(f"rewards: {error}") from error
     except Exception as error:
         when = "base" if isinstance(what, str) else f"episode {what}"
-        unasked = not adversary.adaptive and isinstance(error, TypeError | AttributeError)  # of None in place of visits
-        hint = " (visits are None unless the class says `adaptive = True`)" if unasked else ""
+        no_visits = not adversary.adaptive and isinstance(error, TypeError | AttributeError)  # visits are None
+        hint = " (visits are None unless the class has `adaptive = True`)" if no_visits else ""
         raise AssertionError(f"episodes: {when} raises {type(error).__name__}: {error}{hint}".replace("\n", " ")) from error
     require(isinstance(found, np.ndarray), f"rewards: {what} is a {type(found).__name__}, not an array")
     return found
@@ -99,30 +101,32 @@ def _check_values(when: str, adversary: Adversary, reward: FloatArray) -> None:
     if adversary.passive_zero:
         for at in np.argwhere(reward[..., 0] != 0)[:1]:
             value = reward[(*at, 0)]
-            raise AssertionError(f"passive_zero: {when}, {place(at, phases)} pays {value} while passive")
+            raise AssertionError(f"passive_zero: {when}, {place(at, phases)} has the passive reward {value}")
 
 
 def _visits(base: FloatArray, t: int, key: int) -> IntArray:
-    """(N, S, 2), or with phases, made-up visits of t episodes."""
+    """(N, S, 2), or with phases, random visits of t episodes."""
     rng = np.random.default_rng((t, key))
     drawn = rng.multinomial(t * STEPS, rng.dirichlet(np.ones(base[0].size), size=len(base)))
     return np.asarray(drawn.reshape(base.shape), dtype=np.int64)
 
 
-def _check_causality(adversary: Adversary, given: dict[int, IntArray], kept: dict[int, bytes]) -> None:
+def _check_causality(adversary: Adversary, given: dict[int, IntArray], expected: dict[int, bytes]) -> None:
     for t in reversed(given):
-        same = _asked(adversary, t, given[t]).tobytes() == kept[t]
-        require(same, f"causality: episode {t} pays differently after later episodes were asked for")
+        same = _rewards_of(adversary, t, given[t]).tobytes() == expected[t]
+        require(same, f"causality: episode {t} has other rewards after calls for later episodes")
         if not adversary.adaptive:
             for visits in (None, _visits(adversary.base, t, 1)):
-                same = _asked(adversary, t, visits).tobytes() == kept[t]
+                same = _rewards_of(adversary, t, visits).tobytes() == expected[t]
                 require(same, f"causality: the visits change episode {t}, but `adaptive` is False")
 
 
-def _check_copy(adversary: Adversary, given: dict[int, IntArray], kept: dict[int, bytes]) -> None:
+def _check_copy(adversary: Adversary, given: dict[int, IntArray], expected: dict[int, bytes]) -> None:
     copied = copy_of(adversary, "the adversary")
     for t, visits in given.items():
-        require(_asked(copied, t, visits).tobytes() == kept[t], f"pickling: episode {t} of a copy pays differently")
+        require(
+            _rewards_of(copied, t, visits).tobytes() == expected[t], f"pickling: a copy has other rewards in episode {t}"
+        )
 
 
 def _groupings(arms: int) -> Iterator[IntArray]:
@@ -138,10 +142,12 @@ def _check_alike(adversary: Adversary, rounds: list[int]) -> None:
             continue
         first = np.unique(groups, return_index=True)[1][groups]
         for t in rounds:
-            reward = _asked(adversary, t, _visits(adversary.base, t, 2))
+            reward = _rewards_of(adversary, t, _visits(adversary.base, t, 2))
             for n in np.flatnonzero((reward != reward[first]).reshape(len(reward), -1).any(axis=1))[:1]:
                 other = f"arms {first[n]} and {n} are in one group"
-                raise AssertionError(f"alike: treats_alike says yes, but {other} and paid differently in episode {t}")
+                raise AssertionError(
+                    f"alike: treats_alike returns True, but {other} and have different rewards in episode {t}"
+                )
 
 
 def _check_repeated(adversary: Adversary, rounds: list[int]) -> None:
@@ -151,9 +157,9 @@ def _check_repeated(adversary: Adversary, rounds: list[int]) -> None:
         return
     for t in rounds:
         seen = _visits(adversary.base, t, 3)
-        paid, copies = _asked(adversary, t, seen), _asked(double, t, np.repeat(seen, 2, axis=0))
+        paid, copies = _rewards_of(adversary, t, seen), _rewards_of(double, t, np.repeat(seen, 2, axis=0))
         require(copies.shape[0] == 2 * len(paid), f"copies: repeated(2) has {copies.shape[0]} arms, not {2 * len(paid)}")
         require(np.array_equal(copies[::2], copies[1::2]), f"copies: in episode {t} of repeated(2), copies of an arm differ")
         if not adversary.adaptive:
             same = np.array_equal(copies[::2], paid)
-            require(same, f"copies: in episode {t} of repeated(2), copies are not paid what their arm is paid")
+            require(same, f"copies: in episode {t} of repeated(2), copies do not have the rewards of their arm")

@@ -1,4 +1,4 @@
-"""The contracts of parts: yours is put into `Ucmd`, watched at every call, and the learner must keep its contract, too."""
+"""Contract tests of components: each is used in `Ucmd`, its calls are checked, and so is the contract of the learner."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,47 +37,47 @@ ROUNDING = 1e-6
 
 
 def check_sets(part: ConfidenceSets) -> None:
-    """Check a transition set: raises AssertionError with the clause that is broken.
+    """Check confidence sets; raise AssertionError with the broken clause.
 
     returns   `around` returns TransitionSets of all groups, in which impossible transitions stay impossible.
-    mean      they hold the observed frequencies, unless the part says that they are not `confident`.
-    counting  the memory has `counts` (G, S, 2, S), of transitions that were observed.
-    raises    nothing is raised.
-    And all clauses of `check_learner`, for a learner with this part.
+    mean      they contain the observed frequencies, unless `confident` is False.
+    counting  the memory has `counts` (G, S, 2, S) of observed transitions.
+    raises    no exceptions are raised.
+    And all clauses of `check_learner`, for a learner with this component.
     """
     _check(part, ConfidenceSets, "confidence", _WatchedSets(part))
 
 
 def check_rewards(part: RewardEstimator) -> None:
-    """Check a reward estimator: raises AssertionError with the clause that is broken.
+    """Check a reward estimator; raise AssertionError with the broken clause.
 
     returns  gain is (R, S, 2) or (C, H, S, 2), ahead None or (R, S, 2), finite and at most 1; the memory is plain arrays.
-    raises   nothing is raised.
-    And all clauses of `check_learner`, for a learner with this part.
+    raises   no exceptions are raised.
+    And all clauses of `check_learner`, for a learner with this component.
     """
     _check(part, RewardEstimator, "estimator", part)
 
 
 def check_step(part: Step) -> None:
-    """Check a step: raises AssertionError with the clause that is broken.
+    """Check a step; raise AssertionError with the broken clause.
 
-    returns  the plan is an occupancy (C, H, S, 2): nothing is negative, all mass begins in the start state, every step
-             has mass 1; or, of a step that is not `stored`, shares (C, H, S) within [0, 1]. The memory is plain arrays.
-             A plan may exceed the budget: the execution keeps it.
-    sets     what enters a state is no less and no more than the kernels of the sets can bring there.
-    raises   nothing is raised.
-    And all clauses of `check_learner`, for a learner with this part.
+    returns  the plan is an occupancy (C, H, S, 2): nonnegative, all mass starts in the start state, every step has mass
+             1; or, for a step that is not `stored`, shares (C, H, S) within [0, 1]. The memory is plain arrays. A plan
+             may exceed the budget, which the execution enforces.
+    sets     the mass that enters a state is possible under some kernel of the sets.
+    raises   no exceptions are raised.
+    And all clauses of `check_learner`, for a learner with this component.
     """
     _check(part, Step, "step", _WatchedStep(part))
 
 
 def check_execution(part: Execution) -> None:
-    """Check an execution: raises AssertionError with the clause that is broken.
+    """Check an execution; raise AssertionError with the broken clause.
 
     policy  `policy` returns an object with `act(h, states, rng)`.
-    budget  whatever the plan and the states, no more arms are active than the budget allows.
-    raises  nothing is raised.
-    And all clauses of `check_learner`, for a learner with this part.
+    budget  active arms are within the budget for all plans and states.
+    raises  no exceptions are raised.
+    And all clauses of `check_learner`, for a learner with this component.
     """
     require(isinstance(part, Execution), f"kind: {type(part).__name__} does not derive from Execution")
     for task in _tasks():
@@ -91,50 +91,50 @@ def check_execution(part: Execution) -> None:
                 states = rng.integers(0, task.problem.arms.real_states)
                 active = int(np.sum(player.act(h, states, rng)))
                 most = int(task.problem.budgets[h])
-                require(active <= most, f"budget: {active} arms are active, of {most}")
+                require(active <= most, f"budget: {active} arms are active, the budget is {most}")
     _check(part, Execution, "rounding", part)
 
 
 def _called(part: Execution, pools: Pools, share: FloatArray) -> Policy:
     try:
         return part.policy(pools, share)
-    except Exception as error:  # the part is the user's, and may raise anything
+    except Exception as error:  # custom code may raise anything
         raise AssertionError(f"raises: {type(error).__name__}: {error}") from error
 
 
 def check_refresh(part: Refresh) -> None:
-    """Check a refresh rule: raises AssertionError with the clause that is broken.
+    """Check a refresh rule; raise AssertionError with the broken clause.
 
-    returns  the counts that sets are made of have the shape of all counts, and are from 0 to these.
-    until    sets hold at least in the episode that they are made for, and at most until the last.
-    raises   nothing is raised.
-    And all clauses of `check_learner`, for a learner with this part.
+    returns  the counts for the sets have the shape of all counts, and are between 0 and these.
+    until    sets are used at least in the episode that they are computed for, and at most until the last.
+    raises   no exceptions are raised.
+    And all clauses of `check_learner`, for a learner with this component.
     """
     _check(part, Refresh, "refresh", _WatchedRefresh(part))
 
 
 def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
-    copy = copy_of(part, "the part")
+    copy = copy_of(part, "the component")
     require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
-    # Probes draw arm by arm, and would hide a part that does; directions step by step need a step that takes them.
-    parts: dict[str, Any] = {
+    # Probes draw random numbers per arm, and would hide a component that does; gains by step need a step that uses them.
+    components: dict[str, Any] = {
         "probes": Probes(every=0),
         **({"step": Lazy()} if kind is RewardEstimator else {}),
         name: watched,
     }
     for task in _tasks(part.feedback):
         try:
-            check_learner(Ucmd(**parts), task, episodes=EPISODES)
+            check_learner(Ucmd(**components), task, episodes=EPISODES)
         except AssertionError:
             raise
-        except Exception as error:  # the part is the user's, and may raise anything
+        except Exception as error:  # custom code may raise anything
             clause = "returns" if isinstance(error, ModelError) else f"raises: {type(error).__name__}"
             raise AssertionError(f"{clause}: {error}") from error
 
 
 def _tasks(feedback: FeedbackMode = "bandit") -> Iterator[Task]:
-    """Yield small tasks: arms that differ; groups that are paid alike, of two sizes, with passive rewards of zero."""
+    """Yield small tasks: different arms; and groups of two sizes with equal rewards, and passive rewards of zero."""
     rng = np.random.default_rng(0)
     problem = Problem(Arms(rng.dirichlet(np.ones(3), size=(4, 3, 2))), [0, 1, 2, 0], 2, 4)
     yield Task.from_rewards(problem, rng.uniform(-1, 2, size=(EPISODES, 4, 3, 2)), low=-1, high=2, feedback=feedback)
@@ -145,7 +145,7 @@ def _tasks(feedback: FeedbackMode = "bandit") -> Iterator[Task]:
 
 
 class _Watched:
-    """Stands for a part, and is called what the part is called."""
+    """Wrapper of a component that checks its calls."""
 
     def __init__(self, part: Any) -> None:
         self._part, self.draws, self.feedback, self.anywhere = part, part.draws, part.feedback, part.anywhere
@@ -153,7 +153,7 @@ class _Watched:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The part itself."""
+        """The component."""
         return {"part": self._part}
 
 
@@ -167,20 +167,20 @@ class _WatchedSets(_Watched, ConfidenceSets):
     def learn(self, memory: Memory, observed: Observations) -> Memory:
         after: Memory = self._part.learn(memory, observed)
         counted = (after["counts"] >= 0) & (after["counts"] <= memory["counts"] + observed.counts)
-        require(bool(counted.all()), "counting: the memory's counts are not those of transitions that were observed")
+        require(bool(counted.all()), "counting: the memory's counts are not those of observed transitions")
         return after
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         sets: TransitionSets = self._part.around(pools, counts, episode)
         if not isinstance(sets, TransitionSets) or sets.low.shape != counts.shape:
-            return sets  # the learner says what is wrong
+            return sets  # the learner reports the problem
         visits = counts.sum(axis=3, keepdims=True)
         mean = np.where(visits > 0, counts / np.maximum(visits, 1), sets.low if sets.centre is None else sets.centre)
         off = np.maximum(sets.low - mean, mean - sets.high).max(axis=3)
         if sets.centre is not None and sets.radius is not None:
             off = np.maximum(off, np.abs(mean - sets.centre).sum(axis=3) - sets.radius)
         inside = (off <= ROUNDING) | (visits[..., 0] == 0)
-        require(bool(inside.all()) or not self._part.confident, "mean: a set does not hold the observed frequencies")
+        require(bool(inside.all()) or not self._part.confident, "mean: a set does not contain the observed frequencies")
         return sets
 
 
@@ -190,7 +190,7 @@ class _WatchedStep(_Watched, Step):
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         tight = _tight(sets)
-        self.seen(self._part.move(memory, episode, tight, estimate), tight)  # the sets of few episodes rule out little
+        self.seen(self._part.move(memory, episode, tight, estimate), tight)  # sets of a few episodes exclude little
         return self.seen(self._part.move(memory, episode, sets, estimate), sets)
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
@@ -199,17 +199,17 @@ class _WatchedStep(_Watched, Step):
     def seen(self, plan: StepResult, sets: TransitionSets) -> StepResult:
         mass = plan.mass if isinstance(plan, StepResult) else None
         if mass is None or np.ndim(mass) != 4 or mass.shape[::2] != sets.low.shape[:2]:
-            return plan  # shares alone; or the learner says what is wrong
+            return plan  # only shares; or the learner reports the problem
         if (mass >= 0).all():
             low, high = (np.einsum("nhsa,nsay->nhy", mass, ends)[:, :-1] for ends in (sets.low, sets.high))
             entered = mass[:, 1:].sum(axis=3)
             inside = (entered >= low - ROUNDING) & (entered <= high + ROUNDING)
-            require(bool(inside.all()), "sets: no kernel of the sets brings so much, or so little, mass there")
+            require(bool(inside.all()), "sets: no kernel of the sets gives this mass")
         return plan
 
 
 def _tight(sets: TransitionSets) -> TransitionSets:
-    """Return a known kernel of every set: in the middle of it."""
+    """Return sets with a single kernel each, in the middle of the given ones."""
     middle = sets.low + sets.high if sets.centre is None else sets.centre
     return TransitionSets.known(middle / middle.sum(axis=3, keepdims=True))
 
@@ -224,5 +224,5 @@ class _WatchedRefresh(_Watched, Refresh):
     def until(self, pools: Pools, episode: int) -> int:
         last: int = self._part.until(pools, episode)
         fine = min(episode, pools.view.episodes - 1) <= last <= pools.view.episodes
-        require(fine, f"until: sets made for episode {episode} of {pools.view.episodes} hold until {last}")
+        require(fine, f"until: sets for episode {episode} of {pools.view.episodes} are used until {last}")
         return last

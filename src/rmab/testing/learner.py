@@ -1,4 +1,4 @@
-"""The contract of a learner, as a suite to run on your own: `check_learner(MyLearner())` passes, or says what is broken."""
+"""Contract test of learners: `check_learner(MyLearner())` passes, or names the broken clause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rmab.play import Feedback, IndexPolicy, Trajectory
 from rmab.runs.running import feedback_of
 from rmab.tasks.definition import Task
 from rmab.testing.games import (
-    LUCK,
+    ARM_SEED,
     SEED,
     Game,
     Print,
@@ -32,48 +32,48 @@ from rmab.testing.games import (
     small_task,
 )
 
-ROUNDING = 1e-6  # indices may differ by this much after arms were relabelled
+ROUNDING = 1e-6  # maximum difference of indices after reordering arms
 
 
 def check_learner(learner: Learner, task: Task | None = None, *, episodes: int = 4) -> None:
-    """Play a few episodes and raise AssertionError, with one line that names the clause, where the contract is broken.
+    """Check a learner in a few episodes; raise AssertionError, in one line, with the broken clause.
 
-    budget         the plans never activate more arms than the budget allows.
+    budget         plans never exceed the budget.
     determinism    the same view, seed and feedback give the same plans and states, byte for byte.
-    apart          two runs side by side do not touch each other: all memory is in the state.
-    causality      what an episode pays changes no plan up to and including its own.
-    pickling       learner, state and plan go on in another process as they would here.
-    resume         a state that was saved and loaded goes on as if nothing had happened.
-    situations     plans for another start, budget and horizon keep that budget, are the same when asked for again, and
-                   can be learned from; a learner that does not plan `anywhere` refuses them.
-    bad feedback   is refused with FeedbackError, and leaves no trace.
-    read-only      view, feedback and old states stay as they were.
-    own states     a state of another learner is refused with ModelError; the learner itself does not change on the way.
-    relabelling    another order of the arms gives the same indices in that order. It applies to index policies only, and
-                   not to learners that draw arm by arm and say so (`draws`): each arm has other luck then.
+    isolation      two interleaved runs do not affect each other: all memory is in the state.
+    causality      the rewards of an episode change no plan up to and including its own.
+    pickling       pickled copies of learner, state and plan continue in the same way.
+    resume         a saved and loaded state continues in the same way.
+    situations     plans for another start, budget and horizon are within that budget, deterministic, and can be learned
+                   from; a learner that does not plan `anywhere` raises ModelError.
+    bad feedback   raises FeedbackError, and changes nothing.
+    read-only      view, feedback and old states are not changed.
+    own states     a state of another learner raises ModelError; the learner itself does not change.
+    relabelling    another order of the arms gives the same indices in that order. This applies only to index policies, and
+                   not to learners that draw random numbers per arm (`draws`), whose results depend on the order of arms.
 
-    Without a task of yours, a small one is made: 5 arms of 3 states. At most `episodes` episodes of it are played, again and
-    again; a learner that is not defined without full feedback gets it. A learner that must be told the problem has
-    `inform(problem, summed rewards, seed)` and says so in `privileged`.
+    Without a task, a small one is built: 5 arms of 3 states. Several runs of at most `episodes` episodes are played; a
+    learner that needs full feedback gets it. A privileged learner has `inform(problem, summed rewards, seed)`, and
+    describes what it knows in `privileged`.
     """
     if as_integer(episodes, "episodes") < 2:
         raise ModelError(f"episodes must be at least 2, got {episodes}")
-    made = small_task(episodes) if task is None else task
-    game = Game.of(replace(made, feedback=feedback_of(learner, made.feedback)), episodes)
-    require(len(game.rewards) > 1, "the task needs at least 2 episodes to check a learner on")
+    chosen = small_task(episodes) if task is None else task
+    game = Game.of(replace(chosen, feedback=feedback_of(learner, chosen.feedback)), episodes)
+    require(len(game.rewards) > 1, "the task must have at least 2 episodes")
     try:
         _check_clauses(learner, game)
     except ModelError as error:
         if error.code != "foreign-state":
             raise
-        raise AssertionError(f"own states: a state is refused by the learner that made it ({error})") from error
+        raise AssertionError(f"own states: the learner rejects its own state ({error})") from error
 
 
 def _check_clauses(learner: Learner, game: Game) -> None:
-    player = _told(learner, game)
+    player = _inform(learner, game)
     course, states = _play(player, game)
     require(course == _play(player, game)[0], "determinism: two runs with the same seed and feedback differ")
-    _check_apart(player, game, course)
+    _check_isolation(player, game, course)
     _check_causality(player, game, course)
     k = len(course) // 2
     _check_pickling(player, game, course[k:], states[k])
@@ -84,33 +84,35 @@ def _check_clauses(learner: Learner, game: Game) -> None:
     _check_relabelling(learner, player, game)
 
 
-Course = list[tuple[Print, Print, Print]]  # of every episode: the plan, what happened, and the state after it
+Course = list[tuple[Print, Print, Print]]  # prints of plan, feedback and next state of each episode
 
 
-def _told(learner: Learner, game: Game) -> Learner:
-    """Tell a privileged learner what it asks for, and nobody else."""
+def _inform(learner: Learner, game: Game) -> Learner:
+    """Give a privileged learner its extra knowledge; return any other learner unchanged."""
     if type(learner).inform is Learner.inform:
-        require(not learner.privileged, "privileged: a learner that says that it is must have `inform`")
+        require(not learner.privileged, "privileged: a privileged learner must have `inform`")
         return learner
-    if not learner.privileged:  # in some versions only
+    if not learner.privileged:  # privileged only with some options
         return learner
-    told = learner.inform(game.problem, game.rewards.sum(axis=0), SEED)
-    require(isinstance(told, Learner), "privileged: `inform` must return a learner")
-    return told
+    informed = learner.inform(game.problem, game.rewards.sum(axis=0), SEED)
+    require(isinstance(informed, Learner), "privileged: `inform` must return a learner")
+    return informed
 
 
 def _step(learner: Learner, game: Game, state: State, plan: EpisodePlan | None = None) -> tuple[State, Feedback]:
-    """Play and learn one episode, with this plan or the learner's own, and see that nothing was written on the way."""
+    """Play and learn one episode, with this plan or the learner's, and check that no argument was changed."""
     feedback = game.episode(state.episode, learner.plan(state) if plan is None else plan)
     before = of_state(state), of_fields(feedback)
     try:
         after = learner.learn(state, feedback)
     except ValueError as error:
-        if isinstance(error, RmabError) or "read-only" not in str(error):  # NumPy's own words: it has no class for this
+        if isinstance(error, RmabError) or "read-only" not in str(
+            error
+        ):  # the message of NumPy, which has no class for this
             raise
-        raise AssertionError(f"read-only: learning writes into what it was given ({error})") from error
-    require(of_state(state) == before[0], "read-only: learning has changed the view or the state that it was given")
-    require(of_fields(feedback) == before[1], "read-only: learning has changed the feedback that it was given")
+        raise AssertionError(f"read-only: learning writes to its arguments ({error})") from error
+    require(of_state(state) == before[0], "read-only: learning changed the view or the given state")
+    require(of_fields(feedback) == before[1], "read-only: learning changed the feedback")
     require(after.episode == state.episode + 1, f"own states: episode {after.episode} follows {state.episode}")
     return after, feedback
 
@@ -118,13 +120,13 @@ def _step(learner: Learner, game: Game, state: State, plan: EpisodePlan | None =
 def _play(
     learner: Learner, game: Game, state: State | None = None, plan: EpisodePlan | None = None, end: int | None = None
 ) -> tuple[Course, list[State]]:
-    """Play from this state, or from the beginning, to the end; the plan is that of the first episode, if given."""
+    """Play from this state, or from the start, to the end; plan: that of the first episode, if given."""
     course: Course = []
     states = [learner.begin(game.view, SEED) if state is None else state]
     while (now := states[-1]).episode < (len(game.rewards) if end is None else end):
         before = of_state(now)
         planned = of_plan(learner.plan(now), game.view)
-        require(of_state(now) == before, "read-only: planning has changed the view or the state that it was given")
+        require(of_state(now) == before, "read-only: planning changed the view or the given state")
         after, feedback = _step(learner, game, now, plan)
         course.append((planned, of_fields(feedback), of_state(after)))
         states.append(after)
@@ -132,8 +134,8 @@ def _play(
     return course, states
 
 
-def _check_apart(learner: Learner, game: Game, course: Course) -> None:
-    """Play another game in turns with this one, in which every episode pays the opposite."""
+def _check_isolation(learner: Learner, game: Game, course: Course) -> None:
+    """Interleave the run with one of a game with mirrored rewards."""
     other = game
     for t in range(len(game.rewards)):
         other = other.mirrored(t)
@@ -141,7 +143,10 @@ def _check_apart(learner: Learner, game: Game, course: Course) -> None:
     for planned, _, after in course:
         same = of_plan(learner.plan(here), game.view) == planned
         here, there = _step(learner, game, here)[0], _step(learner, other, there)[0]
-        require(same and of_state(here) == after, "apart: another run, in turns with this one, changes its plans or states")
+        require(
+            same and of_state(here) == after,
+            "isolation: another run, interleaved with this one, changes its plans or states",
+        )
 
 
 def _check_causality(learner: Learner, game: Game, course: Course) -> None:
@@ -154,7 +159,7 @@ def _check_causality(learner: Learner, game: Game, course: Course) -> None:
 def _check_pickling(learner: Learner, game: Game, rest: Course, state: State) -> None:
     other, copied, plan = copy_of((learner, state, learner.plan(state)), "learner, state or plan")
     same = _play(other, game, copied, plan)[0] == rest
-    require(same, f"pickling: the copies of learner, state and plan go on differently from episode {state.episode} on")
+    require(same, f"pickling: copies of learner, state and plan continue differently from episode {state.episode} on")
 
 
 def _check_resume(learner: Learner, game: Game, rest: Course, state: State) -> None:
@@ -163,11 +168,11 @@ def _check_resume(learner: Learner, game: Game, rest: Course, state: State) -> N
         state.save(path)
         loaded = State.load(path)
     same = _play(learner, game, loaded)[0] == rest
-    require(same, f"resume: the loaded state goes on differently from episode {state.episode} on")
+    require(same, f"resume: the loaded state continues differently from episode {state.episode} on")
 
 
 def _wrong(view: View, good: Feedback) -> Iterator[tuple[str, Feedback]]:
-    """Yield feedback that is wrong in one way each, as far as the task has room for it."""
+    """Yield feedback with one error each, as far as the task allows it."""
     episode, states, actions, rewards = good.episode, good.states, good.actions, good.rewards
     yield "a missing step", Feedback(episode, states[:-1], actions, rewards)
     yield "a missing arm", Feedback(episode, states[:, 1:], actions[:, 1:], rewards[1:])
@@ -198,41 +203,41 @@ def _check_feedback(learner: Learner, game: Game, state: State) -> None:
     before = of_state(state)
     for name, wrong in _wrong(game.view, good):
         require_refusal("bad feedback", name, partial(learner.learn, state, wrong), FeedbackError)
-        require(of_state(state) == before, f"bad feedback: {name} is refused, but has changed the state")
+        require(of_state(state) == before, f"bad feedback: {name} raises FeedbackError, but changes the state")
     same = of_state(learner.learn(state, good)) == of_state(after)
-    require(same, "bad feedback: it is refused, but changes what is learned afterwards")
+    require(same, "bad feedback: it raises FeedbackError, but changes what is learned afterwards")
 
 
 def _check_situation(learner: Learner, game: Game, state: State) -> None:
-    """Plan for, play and learn an episode that starts elsewhere, has more budget and ends sooner."""
-    own, before = game.problem, of_state(state)
-    steps = max(own.horizon - 1, 1)
-    start = np.random.default_rng(LUCK).integers(0, own.arms.real_states)
-    budget = own.budgets[:steps] + 1
-    budget = np.minimum(budget, own.arms.count) if own.cost is None else budget
+    """Plan, play and learn an episode with another start, a larger budget and a shorter horizon."""
+    base, before = game.problem, of_state(state)
+    steps = max(base.horizon - 1, 1)
+    start = np.random.default_rng(ARM_SEED).integers(0, base.arms.real_states)
+    budget = base.budgets[:steps] + 1
+    budget = np.minimum(budget, base.arms.count) if base.cost is None else budget
     if learner.refuses(game.view.situated(start, budget, steps)):
         return
     try:
         plans = [learner.plan(state, start=start, budget=budget, horizon=steps) for _ in range(2)]
     except ModelError as error:
-        require(not learner.anywhere, f"situations: it plans anywhere, but refuses one ({error})")
+        require(not learner.anywhere, f"situations: `anywhere` is True, but a plan raises ModelError ({error})")
         return
     view = game.view.situated(start, budget, steps)
-    require(of_plan(plans[0], view) == of_plan(plans[1], view), "situations: two plans for the same one differ")
-    problem = Problem(own.arms, start, budget, steps, own.phase_of[:steps], exact=own.exact, cost=own.cost)
+    require(of_plan(plans[0], view) == of_plan(plans[1], view), "situations: two plans for the same situation differ")
+    problem = Problem(base.arms, start, budget, steps, base.phase_of[:steps], exact=base.exact, cost=base.cost)
     now = replace(game, problem=problem)
     seen = now.episode(state.episode, plans[0])
     after = learner.learn(state, Feedback(seen.episode, seen.states, seen.actions, seen.rewards, budget))
     require(after.episode == state.episode + 1, f"situations: episode {after.episode} follows {state.episode}")
-    require(of_state(state) == before, "situations: planning or learning has changed the state that it was given")
+    require(of_state(state) == before, "situations: planning or learning changed the given state")
 
 
 def _check_relabelling(learner: Learner, player: Learner, game: Game) -> None:
     if player.draws:
         return
-    order = np.random.default_rng(LUCK).permutation(game.view.arms)
+    order = np.random.default_rng(ARM_SEED).permutation(game.view.arms)
     other = game.relabelled(order)
-    twin = _told(learner, other)
+    twin = _inform(learner, other)
     here, there = player.begin(game.view, SEED), twin.begin(other.view, SEED)
     for t in range(len(game.rewards)):
         plan, relabelled = player.plan(here).policy, twin.plan(there).policy
@@ -240,7 +245,7 @@ def _check_relabelling(learner: Learner, player: Learner, game: Game) -> None:
             return
         shapes = plan.table.shape == relabelled.table.shape
         gap = float(np.abs(plan.table[order] - relabelled.table).max()) if shapes else np.inf
-        require(gap <= ROUNDING, f"relabelling: in episode {t} an index moves by {gap:.1g} when arms change places")
+        require(gap <= ROUNDING, f"relabelling: in episode {t} an index changes by {gap:.1g} when arms are reordered")
         here, seen = _step(player, game, here)
         there = twin.learn(there, Feedback(t, seen.states[:, order], seen.actions[:, order], seen.rewards[order]))
 

@@ -1,4 +1,4 @@
-"""The contracts of policies and planners, as suites: `check_policy` and `check_planner` pass, or name the broken clause."""
+"""Contract tests of policies and planners: `check_policy` and `check_planner` pass, or name the broken clause."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from rmab.model import Arms, Problem
 from rmab.planners.contract import Planner
 from rmab.planners.registry import make_planner
 from rmab.play import Policy, begin_episode
-from rmab.testing.games import LUCK, Print, copy_of, exactly, require, require_refusal
+from rmab.testing.games import ARM_SEED, Print, copy_of, exactly, require, require_refusal
 
-MOST = 40  # joint states that are tried at every step; drawn where there are more
-FEW = 3  # episodes that copies play
+MOST = 40  # maximum number of joint states; drawn at random if there are more
+FEW = 3  # episodes for comparisons with copies
 STRIDE = 7  # from one step of an episode to the next, in the list of joint states
 
 
 def check_policy(policy: Policy, problem: Problem) -> None:
-    """Ask for decisions at every step, in up to 40 joint states, and raise AssertionError where the contract is broken.
+    """Check the decisions of a policy at each step, in up to 40 joint states, against the contract of a policy.
 
-    kind         it has a method `act(h, states, rng)`; what its `begin(states, rng)` returns, if it has one, has it too.
+    kind         it has a method `act(h, states, rng)`; so has the result of `begin(states, rng)`, if it has that.
     decision     a decision is an array of N bools.
-    budget       no more arms are active than the budget of the step allows; as many as it says where it is exact.
-    determinism  the same episode with the same generators leads to the same decisions: all randomness is the generator's.
-    episodes     two episodes in turns do not change each other; without `begin`, the order of the questions has no effect.
-    read-only    states and problem stay as they were.
-    pickling     a copy from another process decides the same.
-    storage      where it has `save`: what `load` of its class returns decides the same.
-    refusal      states that no episode has are refused with PolicyError or ModelError.
-    raises       nothing else is raised.
+    budget       active arms are within the budget of the step, and use it fully if it is exact.
+    determinism  equal episodes with equal generators have equal decisions: all random numbers come from the generator.
+    episodes     two interleaved episodes do not affect each other; without `begin`, the order of calls has no effect.
+    read-only    states and problem are not changed.
+    pickling     a pickled copy makes the same decisions.
+    storage      if it has `save`, the result of `load` of its class makes the same decisions.
+    refusal      invalid states raise PolicyError or ModelError.
+    raises       no other exceptions are raised.
 
     Parameters
     ----------
     policy : Policy
         The policy to check.
     problem : Problem
-        What it decides for.
+        The problem of the policy.
 
     Raises
     ------
     AssertionError
-        In one line that names the broken clause.
+        In one line, with the broken clause.
 
     Examples
     --------
@@ -66,15 +66,15 @@ def check_policy(policy: Policy, problem: Problem) -> None:
             require(same, "determinism: two episodes with the same states and generators have different decisions")
     first = [play(policy, problem, places, episode) for episode in range(FEW)]
     _check_episodes(policy, problem, places, first)
-    require(problem == before, "read-only: deciding has changed the problem")
+    require(problem == before, "read-only: a decision changed the problem")
     for clause, copy in _copies(policy):
         same = [play(copy, problem, places, episode) for episode in range(FEW)] == first
-        require(same, f"{clause}: a copy makes other decisions")
+        require(same, f"{clause}: a copy makes different decisions")
     _check_refusal(policy, problem, places[0])
 
 
 def play(policy: Policy, problem: Problem, places: IntArray, episode: int) -> list[Print]:
-    """Return the decisions of one episode through these joint states (J, N), as prints; each step has a generator."""
+    """Return prints of the decisions of one episode through these joint states (J, N), with a generator per step."""
     return list(_steps(policy, problem, places, episode))
 
 
@@ -85,9 +85,9 @@ def _steps(policy: Policy, problem: Problem, places: IntArray, episode: int) -> 
 
 
 def _player(policy: Policy, states: IntArray, episode: int) -> Policy:
-    """Return who plays an episode; whatever is raised is a broken clause."""
+    """Return the object that plays an episode; raise AssertionError for any exception."""
     try:
-        return begin_episode(policy, states.copy(), np.random.default_rng((LUCK, episode)))
+        return begin_episode(policy, states.copy(), np.random.default_rng((ARM_SEED, episode)))
     except RmabError as error:
         raise AssertionError(f"kind: {error}") from error
     except Exception as error:
@@ -95,13 +95,13 @@ def _player(policy: Policy, states: IntArray, episode: int) -> Policy:
 
 
 def _decide(player: Policy, problem: Problem, h: int, states: IntArray, episode: int) -> Print:
-    """Return a decision as a print, after a check of what it is and of what it left unchanged."""
+    """Return a print of a decision, after checking its type, the budget and its arguments."""
     given, where = states.copy(), f"step {h}, states {states.tolist()}"
     try:
-        active: Any = player.act(h, given, np.random.default_rng((LUCK, episode, h)))
+        active: Any = player.act(h, given, np.random.default_rng((ARM_SEED, episode, h)))
     except Exception as error:
         raise AssertionError(f"raises: {where}: {type(error).__name__}: {error}".replace("\n", " ")) from error
-    require(np.array_equal(given, states), f"read-only: {where}: the decision has changed the states")
+    require(np.array_equal(given, states), f"read-only: {where}: the decision changed the states")
     fine = isinstance(active, np.ndarray) and active.dtype == bool and active.shape == states.shape
     kind = f"{active.dtype} {active.shape}" if isinstance(active, np.ndarray) else type(active).__name__
     require(fine, f"decision: {where}: it must be an array of {states.size} bools, got {kind}")
@@ -114,26 +114,26 @@ def _decide(player: Policy, problem: Problem, h: int, states: IntArray, episode:
 
 
 def joint_states(problem: Problem) -> IntArray:
-    """(J, N) all joint states, or as many as are tried: all arms in one state, and draws."""
+    """(J, N) all joint states, or a selection: all arms in one state, and random ones."""
     sizes = problem.arms.real_states
     if np.prod(sizes, dtype=float) <= MOST:
         return np.array(list(product(*map(range, sizes))))
-    alike = np.minimum(np.arange(sizes.max())[:, np.newaxis], sizes - 1)[: MOST // 2]
-    return np.concatenate([alike, np.random.default_rng(LUCK).integers(0, sizes, size=(MOST - len(alike), sizes.size))])
+    equal = np.minimum(np.arange(sizes.max())[:, np.newaxis], sizes - 1)[: MOST // 2]
+    return np.concatenate([equal, np.random.default_rng(ARM_SEED).integers(0, sizes, size=(MOST - len(equal), sizes.size))])
 
 
 def _check_episodes(policy: Policy, problem: Problem, places: IntArray, first: list[list[Print]]) -> None:
     turns = zip(*(_steps(policy, problem, places, episode) for episode in range(2)), strict=True)
     same = [list(course) for course in zip(*turns, strict=True)] == first[:2]
-    require(same, "episodes: two episodes, step by step in turns, change each other's decisions")
+    require(same, "episodes: two interleaved episodes change each other's decisions")
     if not callable(getattr(policy, "begin", None)):
-        asked = [(h, places[STRIDE * h % len(places)]) for h in reversed(range(problem.horizon))]
-        same = [_decide(policy, problem, h, states, 0) for h, states in asked] == first[0][::-1]
-        require(same, "episodes: a policy without `begin` has no memory, but the order of the questions has an effect")
+        calls = [(h, places[STRIDE * h % len(places)]) for h in reversed(range(problem.horizon))]
+        same = [_decide(policy, problem, h, states, 0) for h, states in calls] == first[0][::-1]
+        require(same, "episodes: a policy without `begin` must have no memory, but the order of calls has an effect")
 
 
 def _copies(policy: Any) -> Iterator[tuple[str, Policy]]:
-    """Yield the copies of a policy, by the clause that they are for."""
+    """Yield copies of a policy, with their clauses."""
     yield "pickling", copy_of(policy, "the policy")
     if not hasattr(policy, "save"):
         return
@@ -155,35 +155,35 @@ def _check_refusal(policy: Policy, problem: Problem, states: IntArray) -> None:
         "an arm too many": np.append(states, 0),
         "an unknown state": beyond,
         "a negative state": np.where(np.arange(states.size) == 0, -1, states),
-        "a state that is no whole number": states + 0.5,
+        "a state that is not a whole number": states + 0.5,
     }
     for name, given in wrong.items():
-        act = partial(_player(policy, states, 0).act, 0, given, np.random.default_rng(LUCK))
+        act = partial(_player(policy, states, 0).act, 0, given, np.random.default_rng(ARM_SEED))
         require_refusal("refusal", name, act, PolicyError, ModelError)
 
 
 def check_planner(planner: Planner | str) -> None:
-    """Plan small problems of all kinds and raise AssertionError, in one line that names the clause and the problem.
+    """Check a planner on small problems of all kinds against the contract of a planner.
 
     kind         it is a function of a problem and a reward.
-    returns      it returns a policy for the problem, or refuses it with ModelError; it does not refuse the plain one.
-    raises       nothing else is raised.
-    read-only    problem and reward stay as they were.
-    determinism  the same problem and reward lead to the same decisions.
-    And all clauses of `check_policy`, for every policy that it returns.
+    returns      it returns a policy for the problem, or raises ModelError, but not for the plain problem.
+    raises       no other exceptions are raised.
+    read-only    problem and reward are not changed.
+    determinism  equal problems and rewards lead to equal decisions.
+    And all clauses of `check_policy`, for each returned policy.
 
-    The problems: a plain one of 4 arms, one arm, one step, budgets of 0, of all arms and by step, phases, a discount, start
-    states that are drawn, groups of like arms with different numbers of states, an exact budget, costs, costs by state.
+    The problems: a plain one of 4 arms, one arm, one step, budgets of 0, of all arms and by step, phases, a discount, random
+    start states, groups with different numbers of states, an exact budget, costs, costs by state.
 
     Parameters
     ----------
     planner : Planner or str
-        A planner, or its name, as `rmab.make_planner` takes it.
+        A planner, or a name as for `rmab.make_planner`.
 
     Raises
     ------
     AssertionError
-        In one line that names the broken clause.
+        In one line, with the broken clause.
 
     Examples
     --------
@@ -196,23 +196,26 @@ def check_planner(planner: Planner | str) -> None:
     AssertionError: raises: step 2, states [1, 1, 0]: PolicyError: step must be in 0..1, got 2 (problem: phases)
     """
     call: Any = make_planner(planner) if isinstance(planner, str) else planner
-    require(callable(call), f"kind: a planner is a function of a problem and a reward, got {type(planner).__name__}")
+    require(callable(call), f"kind: a planner must be a function of a problem and a reward, got {type(planner).__name__}")
     for name, problem, reward in _problems():
         try:
             policy = _plan(call, problem, reward)
             if policy is None:
-                require(name != "plain", "returns: it refuses a plain problem")
+                require(name != "plain", "returns: it raises ModelError for a plain problem")
                 continue
             check_policy(policy, problem)
             again, places = _plan(call, problem, reward), joint_states(problem)
             pairs = [[play(one, problem, places, k) for k in range(FEW)] for one in (policy, again) if one is not None]
-            require(pairs[0] == pairs[-1] and len(pairs) > 1, "determinism: planned twice, it decides differently")
+            require(
+                pairs[0] == pairs[-1] and len(pairs) > 1,
+                "determinism: two plans of the same problem make different decisions",
+            )
         except AssertionError as error:
             raise AssertionError(f"{error} (problem: {name})") from error
 
 
 def _plan(planner: Planner, problem: Problem, reward: FloatArray) -> Policy | None:
-    """Return the policy, or None where the problem is refused; whatever else happens is a broken clause."""
+    """Return the policy, or None for ModelError; raise AssertionError for any other exception."""
     before, given = copy_of(problem, "the problem"), reward.copy()
     try:
         policy: Any = planner(problem, given)
@@ -220,7 +223,7 @@ def _plan(planner: Planner, problem: Problem, reward: FloatArray) -> Policy | No
         policy = None
     except Exception as error:
         raise AssertionError(f"raises: {type(error).__name__}: {error}".replace("\n", " ")) from error
-    require(problem == before and np.array_equal(given, reward), "read-only: planning has changed the problem or the reward")
+    require(problem == before and np.array_equal(given, reward), "read-only: planning changed the problem or the reward")
     require(policy is None or isinstance(policy, Policy), f"returns: {type(policy).__name__} is not a policy")
     return policy  # type: ignore[no-any-return]
 
@@ -240,8 +243,8 @@ def _problems() -> Iterator[tuple[str, Problem, FloatArray]]:
     yield "discount", Problem(arms, start, 2, 4, discount=0.8), reward
     yield "drawn start", Problem(arms, rng.dirichlet(np.ones(3), size=4), 1, 4), reward
     pair, groups = [rng.dirichlet(np.ones(size), size=(size, 2)) for size in (3, 2)], [0, 1, 0, 1]
-    like = Arms.of_sizes([pair[g] for g in groups], groups=groups)
-    yield "groups of different sizes", Problem(like, 0, 2, 4), reward[groups]
+    grouped = Arms.of_sizes([pair[g] for g in groups], groups=groups)
+    yield "groups of different sizes", Problem(grouped, 0, 2, 4), reward[groups]
     yield "an exact budget", Problem(arms, start, [2, 0, 4, 1], 4, exact=True), reward - [0.0, 1.0]
     yield "costs", Problem(arms, start, [3.5, 0.0, 9.0, 1.0], 4, cost=[2.0, 1.5, 1.0, 4.0]), reward
     by_state = np.arange(1.0, 13.0).reshape(4, 3)

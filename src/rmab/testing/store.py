@@ -1,4 +1,4 @@
-"""The contract of a store of live programmes: what must hold whatever the database is."""
+"""Contract test of stores of live programmes, for any database."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ WEEKS = ["2026-W50", "2026-W51", "2026-W52", "2026-W53", "2027-W01"]
 
 
 def check_store(url: Callable[[], str], connect: Callable[[str], Any] | None = None) -> None:
-    """Check that a database keeps what a journal promises; AssertionError names the broken clause.
+    """Check a database against the contract of a store; raise AssertionError with the broken clause.
 
     Parameters
     ----------
     url : function
-        Returns the address of a new, empty database at each call, for instance ``sqlite:///3.db``.
+        Returns the address of a new, empty database at each call, for example ``sqlite:///3.db``.
     connect : function, optional
-        Returns a store of such an address, a context manager; `rmab.live.open` by default. For instance one that starts a
-        service on the database, and returns `rmab.live.connect` to it.
+        Opens the store at such an address, as a context manager; `rmab.live.open` by default. It may, for example, start a
+        service on the database and return `rmab.live.connect` to it.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _a_key_is_one_event(open_store: Open) -> None:
     p = _programme(open_store())
     p.ask(WEEKS[0])
     first = p.tell(WEEKS[0], _rows(0), key="k")
-    assert p.tell(WEEKS[0], _rows(0), key="k") == first, "the same key and body gave another event"
+    assert p.tell(WEEKS[0], _rows(0), key="k") == first, "the same key and body gave a different event"
     before = p.statistics
     _refuses(ModelError, "key-reused", lambda: p.tell(WEEKS[0], _rows(1), key="k"))
     assert p.statistics == before, "a refused report changed something"
@@ -106,17 +106,17 @@ def _reports_that_differ_are_refused(open_store: Open) -> None:
     before = len(p.events)
     several = [{"arm": "arm-01", "state": "low"}, {"arm": "arm-00", "state": "high"}]
     _refuses(LogError, "conflict", lambda: p.tell(WEEKS[0], several))
-    assert len(p.events) == before, "a part of a refused report was written"
+    assert len(p.events) == before, "some rows of a refused report were written"
 
 
 def _the_order_of_reports_does_not_matter(open_store: Open) -> None:
     store, found = open_store(), []
-    parts = [(week, _rows(week)[k::3]) for week in range(3) for k in range(3)]
+    pieces = [(week, _rows(week)[k::3]) for week in range(3) for k in range(3)]
     for seed in range(3):
         p = _programme(store, f"order {seed}")
         for week in WEEKS[:3]:
             p.ask(week)
-        mixed = parts + parts[:2]
+        mixed = pieces + pieces[:2]
         random.Random(seed).shuffle(mixed)
         for number, rows in mixed:
             p.tell(WEEKS[number], rows)
@@ -134,7 +134,7 @@ def _corrections_and_undo_leave_no_trace(open_store: Open) -> None:
     )
     changed = p.statistics
     p.undo(event, reason="it was right")
-    assert p.statistics == before, "undo left a trace"
+    assert p.statistics == before, "undo left changes"
     assert changed != before or _rows(1)[3]["state"] == "high", "the correction changed nothing"
     _refuses(ModelError, "undo", lambda: p.undo(event, reason="again"))
 
@@ -165,7 +165,7 @@ def _concurrent_asks_are_one_decision(open_store: Open) -> None:
     p.verify()
 
 
-def _the_budget_is_never_broken(open_store: Open) -> None:
+def _the_budget_is_never_exceeded(open_store: Open) -> None:
     p = _programme(open_store(), floor=8)
     p.override(WEEKS[0], add=IDS[:2], remove=IDS[2:4], reason="known to the nurse")
     first = p.ask(WEEKS[0])
@@ -185,10 +185,10 @@ def _the_budget_is_never_broken(open_store: Open) -> None:
 def _a_report_on_a_superseded_list_counts_as_executed(open_store: Open) -> None:
     p = _programme(open_store())
     first = p.ask(WEEKS[0])
-    gone = first.ids[0]
-    p.override(WEEKS[0], remove=[gone], reason="moved away")
-    p.tell(WEEKS[0], [{"arm": gone, "state": "high", "executed": "yes"}])
-    assert p.statistics.counts[:, :, 1].sum() == 1, "what was executed is not counted as executed"
+    removed = first.ids[0]
+    p.override(WEEKS[0], remove=[removed], reason="moved away")
+    p.tell(WEEKS[0], [{"arm": removed, "state": "high", "executed": "yes"}])
+    assert p.statistics.counts[:, :, 1].sum() == 1, "an executed action is not counted as executed"
 
 
 def _as_of_never_sees_the_future(open_store: Open) -> None:
@@ -203,7 +203,7 @@ def _as_of_never_sees_the_future(open_store: Open) -> None:
     for k, (last, statistics, ids) in enumerate(seen):
         then = p.as_of(last)
         assert then.statistics == statistics, f"as_of({last}) differs from what was known then"
-        assert then.decision(WEEKS[k]).ids == ids, "as_of shows another list"
+        assert then.decision(WEEKS[k]).ids == ids, "as_of shows a different list"
 
 
 def _a_snapshot_and_what_follows_are_the_whole(open_store: Open) -> None:
@@ -282,7 +282,7 @@ CLAUSES = (
     _the_order_of_reports_does_not_matter,
     _corrections_and_undo_leave_no_trace,
     _concurrent_asks_are_one_decision,
-    _the_budget_is_never_broken,
+    _the_budget_is_never_exceeded,
     _a_report_on_a_superseded_list_counts_as_executed,
     _as_of_never_sees_the_future,
     _a_snapshot_and_what_follows_are_the_whole,

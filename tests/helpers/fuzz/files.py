@@ -19,7 +19,7 @@ from rmab.errors import FileError, ModelError, PolicyError, RmabError, SolverErr
 from rmab.planners.question import QuestionPolicy
 from rmab.play import begin_episode
 from rmab.study import Failure, Results, Study
-from rmab.study.failures import keep
+from rmab.study.failures import store_failure
 from rmab.study.shards import encoded, write_shard
 from rmab.study.single_run import attempt
 from stored import SAMPLES
@@ -117,7 +117,7 @@ def _results(folder: Path) -> None:
         content, _, _ = attempt(job, "none")
         assert content is not None
         write_shard(folder, job.id, content)
-    keep(folder, Failure(study.jobs()[2].id, "raised something", "a trace"))
+    store_failure(folder, Failure(study.jobs()[2].id, "raised something", "a trace"))
 
 
 def refused(case: Case, path: Path, load: Callable[[], Any], *allowed: type[RmabError]) -> Any:

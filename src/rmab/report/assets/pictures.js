@@ -1,4 +1,4 @@
-// Pictures that are no curves: bars of the sources of regret, and all tasks at a glance.
+// Charts other than curves: bars of the sources of regret, and the overview of all tasks.
 function reportPictures(data, hidden, make, compact, exact) {
   "use strict";
   const look = (learner) => `var(--c${data.learners[learner].colour})`;
@@ -18,12 +18,12 @@ function reportPictures(data, hidden, make, compact, exact) {
     return found;
   }
 
-  // Grouped bars with whiskers: one group for each source, one bar for each learner that has sources.
+  // Grouped bars with whiskers: one group for each source, one bar for each learner with sources.
   function bars(place, task) {
     const shown = task.learners.filter((one) => one.terms && !hidden.has(one.learner));
     place.replaceChildren();
     if (!shown.length) {
-      place.append(make("p", "none", "No learner that is shown has sources: they need occupancies and estimates."));
+      place.append(make("p", "none", "No selected learner has sources, which need occupancies and estimates."));
       return;
     }
     const width = place.clientWidth || 300, height = place.clientHeight || 280;
@@ -55,8 +55,8 @@ function reportPictures(data, hidden, make, compact, exact) {
     place.append(picture);
   }
 
-  // One row for each task, one dot with its interval for each learner. A few losses of hundreds of per cent would hide the
-  // rest: then the axis is linear around zero, and logarithmic beyond.
+  // One row for each task, one dot with its interval for each learner. A few very large regrets would hide the
+  // rest: then the axis is linear around zero and logarithmic beyond.
   const NEAR = 10;
   const bent = (v) => (Math.abs(v) <= NEAR ? v / NEAR : Math.sign(v) * (1 + Math.log10(Math.abs(v) / NEAR)));
 

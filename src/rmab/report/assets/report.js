@@ -4,10 +4,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
-  const hidden = new Set(); // learners that are switched off
+  const hidden = new Set(); // learners that are not selected
   const state = { task: 0, comparator: "O1" };
   const charts = []; // {u, series: learner of each uPlot series, draw again, place}
-  const DEPTH = 1e-6; // of the highest value: what is lower is left out of logarithmic axes
+  const DEPTH = 1e-6; // relative to the highest value: lower values are omitted on logarithmic axes
   const DASHES = { solid: undefined, dashed: [8, 5], dotted: [2, 4] };
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
@@ -30,7 +30,7 @@
     const columns = [x], series = [{}], owners = [null], bands = [];
     const floor = options.logY ? lowest(lines) : null;
     if (options.logY && floor === null) {
-      element.append(make("p", "none", "Nothing here is positive, so nothing can be drawn on a logarithmic axis."));
+      element.append(make("p", "none", "No positive values: nothing to draw on a logarithmic axis."));
       return null;
     }
     const fit = (values, clip) => options.logY ? values.map((v) => (v === null ? null : v >= floor ? v : clip ? floor : null)) : values;
@@ -76,13 +76,13 @@
     return chart;
   }
 
-  // Just around the data: a logarithmic axis would otherwise go on to the next power of ten.
+  // Fit the axis to the data: a logarithmic axis would otherwise extend to the next power of ten.
   function edges(x, low, high, options) {
     if (low === high) return options.logX ? [low / 1.2, low * 1.2] : [low - 1, low + 1];
     return options.dots && options.logX ? [low / 1.1, high * 1.1] : [low, high];
   }
 
-  // The names of the lines stand at their ends, in their colours, apart from each other.
+  // Labels at the ends of the lines, in their colours, without overlap.
   const FONT = "11px system-ui, sans-serif", GAP = 13;
   const named = (lines) => lines.filter((line) => !line.thin);
   const shortened = (text, width) => { const most = width < 420 ? 11 : 20; return text.length > most ? `${text.slice(0, most - 1)}…` : text; };

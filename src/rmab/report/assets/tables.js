@@ -1,4 +1,4 @@
-// Tables that can be sorted, and downloads: tables as CSV, charts as PNG. Nothing leaves the page but by the reader's click.
+// Sortable tables, and downloads: tables as CSV, charts as PNG. Nothing is saved without a click.
 (() => {
   "use strict";
   const button = (name, text, label) => {
@@ -40,7 +40,7 @@
     });
   }
 
-  // "12.3% (11.9 to 12.7)" becomes three columns; numbers lose their commas and signs of per cent, which go to the head.
+  // "12.3% (11.9 to 12.7)" becomes three columns; numbers lose their commas and per cent signs, which go to the header.
   const RANGE = /^(.*?) \((-?[\d.,e+-]+) to (-?[\d.,e+-]+)\)$/;
   const bare = (text) => (/^-?[\d,]+(\.\d+)?(e[-+]?\d+)?%?$/.test(text) ? text.replaceAll(",", "").replace("%", "") : text);
   const quoted = (text) => {
@@ -60,7 +60,7 @@
     return columns[0].map((_, row) => columns.map((column) => quoted(column[row])).join(",")).join("\r\n") + "\r\n";
   }
 
-  // A chart on its background, with its title: a canvas as it is, a drawing with the colours that it has now.
+  // Draw a chart on its background, with its title: a canvas as it is, an SVG with its current colours.
   async function png(figure) {
     const place = figure.querySelector(".chart, .bars, .picture"), ratio = Math.max(2, devicePixelRatio), margin = 30;
     const width = place.clientWidth, height = place.clientHeight, sheet = document.createElement("canvas");

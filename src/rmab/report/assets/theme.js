@@ -1,4 +1,4 @@
-// The button for light and dark, on every page: other scripts redraw when the document says `theme`.
+// The button for light and dark, on every page; other scripts redraw on the event `theme`.
 (() => {
   "use strict";
   const root = document.documentElement, button = document.getElementById("theme");

@@ -1,4 +1,4 @@
-"""Engines play jobs somewhere. To add one is to write one class with a name and `run`."""
+"""Engines execute jobs. A custom engine is a class with a name and `run`."""
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from rmab.study.spec import Job
 
 __all__ = ["ATTEMPTS", "Engine", "Outcome"]
 
-ATTEMPTS = 3  # how many workers may die over one job
+ATTEMPTS = 3  # maximum number of workers that may die during one job
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended.
+    """Outcome of a job.
 
     Attributes
     ----------
     job : Job
         The job.
     failure : str
-        Empty where its file is written; otherwise one line on why not.
+        Empty if its file was written; otherwise the reason, in one line.
     trace : str
-        Where the failure was raised, if it was.
+        Traceback of the exception, if there was one.
     """
 
     job: Job
@@ -32,17 +32,17 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Plays jobs and sees to it that their shards reach the folder.
+    """Executes jobs and writes their shards to the folder.
 
-    `run` takes jobs from the iterable as it has room for them, writes each shard in one move (`write_shard`), and yields an
-    outcome per job, in any order; it holds no results. A job whose task or learner raises is not played again; one whose
-    worker dies is, up to ATTEMPTS times. What concerns the whole study is raised: FileError where the folder cannot be
-    written, StudyError where there are no workers. When the generator is closed, everything it started has ended.
+    `run` takes jobs from the iterable as it has capacity, writes each shard atomically (`write_shard`), and yields an
+    outcome per job, in any order; it keeps no results. A job whose task or learner raises is not repeated; a job whose
+    worker dies is, up to ATTEMPTS times. Problems of the whole study are raised: FileError if the folder cannot be
+    written, StudyError if there are no workers. When the generator is closed, all its processes have ended.
     """
 
     @property
     def name(self) -> str:
-        """The name of the engine in the provenance of its runs."""
+        """Name of the engine in the provenance of its runs."""
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
-        """Play all jobs, and yield an outcome for each."""
+        """Execute all jobs and yield an outcome for each."""

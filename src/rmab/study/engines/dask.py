@@ -1,8 +1,8 @@
-"""A Dask cluster: runs are played wherever its workers are, and their shards come back to be written here.
+"""A Dask cluster: its workers execute runs, and send the shards back to be written here.
 
-Workers need the library, and the task files of a study at the same paths as here; modules of one's own are sent to them.
-Results need no disk in common with us. Dask itself plays the run of a worker that dies once more. A job goes out as text
-and comes back as the bytes of a file that is checked; what Dask pickles besides is the name of the function that plays it.
+Workers need the library, and the task files of a study at the same paths as here; custom modules are sent to them. A
+shared disk is not needed. If a worker dies, Dask repeats its run. A job is sent as text and returned as the bytes of a
+file that is checked; the only other thing that Dask pickles is the name of the function to call.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
 PATIENCE = 30.0  # seconds to find the scheduler, and to see a first worker
-AHEAD = 2  # jobs per thread of the cluster that are on their way
+AHEAD = 2  # jobs per thread of the cluster that are submitted ahead
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
-REFRESH = 5.0  # seconds between looks at the size of the cluster
+REFRESH = 5.0  # seconds between checks of the cluster's size
 
 
 class DaskEngine:
-    """Plays runs on the workers of a Dask cluster.
+    """Executes runs on the workers of a Dask cluster.
 
     Parameters
     ----------
     scheduler : str
-        Address of a running scheduler, for instance `tls://10.0.0.1:8786`.
+        Address of a running scheduler, for example `tls://10.0.0.1:8786`.
     security : distributed.Security, optional
-        Certificates for TLS; by default those of Dask's own settings (docs/security.md).
+        Certificates for TLS; by default those of Dask's settings (docs/security.md).
 
     Raises
     ------
     ModelError
-        If that is no address.
+        If the address is not valid.
     """
 
     name = "dask"
@@ -58,24 +58,24 @@ class DaskEngine:
         self.sent = set[str]()
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
-        """Play all jobs; see Engine."""
+        """Execute all jobs; see Engine."""
         require("dask", "the engine")
         from distributed import as_completed  # noqa: PLC0415  (an extra, and slow to import)
 
         waiting = iter(jobs)
-        self.sent = set[str]()  # modules of one's own that the workers have
+        self.sent = set[str]()  # custom modules that the workers have
         with self._client() as client:
-            room, looked = self._room(client), time.monotonic()
-            under_way = {self._submitted(client, job): job for job in islice(waiting, room)}
+            room, checked_at = self._room(client), time.monotonic()
+            under_way = {self._submit(client, job): job for job in islice(waiting, room)}
             finished = as_completed(list(under_way), loop=client.loop)
             for future in finished:
                 job = under_way.pop(future)
                 yield self._outcome(job, future, folder)
-                future.release()  # nothing is kept on the cluster
-                if time.monotonic() > looked + REFRESH:  # clusters grow and shrink
-                    room, looked = self._room(client), time.monotonic()
+                future.release()  # frees memory on the cluster
+                if time.monotonic() > checked_at + REFRESH:  # clusters grow and shrink
+                    room, checked_at = self._room(client), time.monotonic()
                 for following in islice(waiting, max(0, room - len(under_way))):
-                    new = self._submitted(client, following)
+                    new = self._submit(client, following)
                     under_way[new] = following
                     finished.add(new)
 
@@ -94,12 +94,12 @@ class DaskEngine:
             if not isinstance(error, TimeoutError):
                 raise
             raise StudyError(
-                f"the Dask scheduler at {self.scheduler} has no workers: start some with `dask worker`"
+                f"the Dask scheduler at {self.scheduler} has no workers; start some with `dask worker`"
             ) from error
         return client
 
     def _check_certificates(self) -> None:
-        """Raise StudyError where the address asks for TLS, and there are no certificates, or none that can be read."""
+        """Raise StudyError if the address requires TLS and the certificates are missing or unreadable."""
         if not self.scheduler.startswith(("tls://", "wss://")):
             return
         from distributed import Security  # noqa: PLC0415
@@ -109,10 +109,10 @@ class DaskEngine:
         except (OSError, ValueError) as error:
             raise StudyError(f"the certificates for {self.scheduler} cannot be read ({error})") from error
         if found is None:
-            raise StudyError(f"{self.scheduler} needs certificates, and Dask's settings name none: see docs/security.md")
+            raise StudyError(f"{self.scheduler} needs certificates, but Dask's settings have none; see docs/security.md")
 
     def _room(self, client: "Client") -> int:
-        """Return how many jobs may be under way."""
+        """Return the maximum number of submitted jobs."""
         try:
             threads: int = sum(client.nthreads().values())
         except OSError as error:
@@ -135,18 +135,19 @@ class DaskEngine:
         return Outcome(job)
 
     def _check(self, job: Job, content: bytes, folder: Path) -> None:
-        """Raise StudyError where a worker has another version of the library than we."""
+        """Raise StudyError if a worker has another version of the library."""
         path = shard_path(folder, job.id)
         try:
             table: Any = read_shard(path, job.id, content)
             version = provenance_of(table.schema)["version"]
         except FileError as error:
-            raise StudyError(f"a worker of {self.scheduler} sent no shard of run {job.id} ({error})") from error
+            raise StudyError(f"a worker of {self.scheduler} sent an invalid shard of run {job.id} ({error})") from error
         if version != rmab.__version__:
-            raise StudyError(f"a worker of {self.scheduler} has rmab {version}, here is {rmab.__version__}")
+            both = f"rmab {version}, this machine has {rmab.__version__}"
+            raise StudyError(f"a worker of {self.scheduler} has {both}; install the same version")
 
-    def _submitted(self, client: "Client", job: Job) -> "Future":
-        """Submit a job, after the modules of one's own that it needs."""
+    def _submit(self, client: "Client", job: Job) -> "Future":
+        """Submit a job, after sending the custom modules that it needs."""
         from rmab.study.engines.uploads import send  # noqa: PLC0415
 
         for module in {*modules_of(job.task), *modules_of(job.learner)}:

@@ -1,4 +1,4 @@
-"""Worker processes on this machine: each has one thread, plays one run at a time, and writes its shard itself.
+"""Worker processes on this machine: each has one thread, executes one run at a time, and writes its shard.
 
 Workers are spawned, not forked (threads do not survive a fork), each with its own pipe. A worker that dies loses only its
 run: the pipe ends, a new worker takes its place, and the run is repeated. A run that exceeds its time limit is stopped and
@@ -30,23 +30,23 @@ from rmab.study.single_run import attempt
 from rmab.study.spec import Job
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
-SAFE = "PYTHONSAFEPATH"  # with it, a process that starts imports nothing from the current folder
+SAFE = "PYTHONSAFEPATH"  # makes a new process import nothing from the current folder
 SETTINGS = dict.fromkeys((*THREADS, SAFE), "1")
-LONG = 3600.0  # seconds without a look at the workers
+LONG = 3600.0  # maximum seconds to wait for a message
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-LOOK = 1.0  # seconds between looks at who the parent is
+LOOK = 1.0  # seconds between checks of the parent process
 READY, DONE, FAILED, UNWRITABLE = "ready", "done", "failed", "unwritable"
 
 
 class LocalEngine:
-    """Plays runs in worker processes on this machine.
+    """Executes runs in worker processes on this machine.
 
     Parameters
     ----------
     workers : int, optional
         Number of processes, 1 or more; by default the number of usable cores. No more are started than there are jobs.
     time_limit : float, optional
-        Seconds that a run may take, compiling included; it is stopped then, and counts as failed. No limit by default.
+        Time limit of a run in seconds, including compilation; a longer run is stopped and fails. No limit by default.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class LocalEngine:
         self.time_limit = None if time_limit is None else _seconds(time_limit)
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Generator[Outcome, None, None]:
-        """Play all jobs; see Engine."""
+        """Execute all jobs; see Engine."""
         most = min(self.workers, len(jobs)) if isinstance(jobs, Sized) else self.workers
         queue, crew = _Queue(jobs), [_Worker(n, folder, self.time_limit) for n in range(most)]
         try:
@@ -86,35 +86,35 @@ class LocalEngine:
 
 
 class _Queue:
-    """The jobs in groups of one task and round, whose runs share their comparators.
+    """Jobs, grouped by task and round, whose runs share their comparators.
 
-    A worker stays with its group; when there are no more groups, it helps the others.
+    A worker stays with its group; when no groups are left, it takes jobs of other workers.
     """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.groups = groupby(jobs, key=lambda job: (job.task.label, job.round))
-        self.own: dict[int, deque[Job]] = {}
+        self.assigned: dict[int, deque[Job]] = {}
         self.deaths: dict[str, int] = {}
 
     def next_for(self, worker: int) -> Job | None:
-        """Return the next job for a worker, or None when all have been handed out."""
-        mine = self.own.setdefault(worker, deque())
+        """Return the next job for a worker, or None if there are none left."""
+        mine = self.assigned.setdefault(worker, deque())
         if not mine:
             mine.extend(next(self.groups, (None, ()))[1])
-        fullest = max(self.own.values(), key=len)
+        fullest = max(self.assigned.values(), key=len)
         return mine.popleft() if mine else fullest.pop() if fullest else None
 
     def died(self, worker: int, job: Job) -> int:
-        """Put back a job whose worker died, unless that happened too often; return how often."""
+        """Put back a job whose worker died, unless that happened too often; return the number of deaths."""
         self.deaths[job.id] = self.deaths.get(job.id, 0) + 1
         if self.deaths[job.id] < ATTEMPTS:
-            self.own[worker].appendleft(job)
+            self.assigned[worker].appendleft(job)
             return self.deaths[job.id]
         return self.deaths.pop(job.id)
 
 
 class _Worker:
-    """One process and the pipe to it, from the side of the study."""
+    """One worker process and its pipe, as seen by the study."""
 
     def __init__(self, number: int, folder: Path, time_limit: float | None) -> None:
         self.number, self.folder, self.time_limit = number, folder, time_limit
@@ -133,7 +133,7 @@ class _Worker:
         self.ready, self.alive, self.job = False, True, None
 
     def answers(self) -> bool:
-        """Return whether there is a message; False where the process is gone."""
+        """Return whether there is a message; False if the process has ended."""
         try:
             self.message: tuple[str, str, str] = self.pipe.recv()
         except (EOFError, OSError):
@@ -149,31 +149,31 @@ class _Worker:
         return None if job is None else Outcome(job, text, trace)
 
     def hand(self, job: Job | None) -> None:
-        """Give it a job; or, when there are none, let it go."""
+        """Send a job to the worker, or stop the worker if there is none."""
         self.job, self.begun = job, time.monotonic()
         if job is None:
             self.stop()
             return
-        with suppress(OSError):  # where it is gone, the next look at its pipe says so
+        with suppress(OSError):  # if the worker has ended, the next read of its pipe shows it
             self.pipe.send(job)
 
     def left(self) -> float:
-        """Return the seconds until it is to be looked at, even if it does not answer."""
+        """Return the seconds until the time limit of the current run."""
         if self.job is None or self.time_limit is None:
             return LONG
         return min(max(self.begun + self.time_limit - time.monotonic(), 0.0), LONG)
 
     def overdue(self) -> Outcome | None:
-        """Kill it and start anew, if its run has taken too long; the run is given up."""
+        """Restart the worker if its run exceeds the time limit; the run fails."""
         if self.job is None or self.left() > 0 or self.pipe.poll():
             return None
         job = self.job
         self.stop()
         self.start()
-        return Outcome(job, f"stopped: it took longer than the time limit of {self.time_limit:g} seconds")
+        return Outcome(job, f"stopped: the run took longer than the time limit of {self.time_limit:g} seconds")
 
     def lost(self, queue: _Queue) -> Outcome | None:
-        """Start anew; the job that it had goes back, or is given up."""
+        """Restart a worker that died; its job is put back, or fails."""
         self.process.join()
         job, cause = self.job, _cause(self.process.exitcode)
         if not self.ready:
@@ -185,7 +185,7 @@ class _Worker:
         self.start()
         if job is None or deaths < ATTEMPTS:
             return None
-        return Outcome(job, f"its worker died {deaths} times (the last one: {cause})")
+        return Outcome(job, f"its worker died {deaths} times (last cause: {cause})")
 
     def stop(self) -> None:
         if self.alive:
@@ -207,7 +207,7 @@ def _cause(code: int | None) -> str:
 
 @contextmanager
 def _environment_of_workers() -> Iterator[None]:
-    """One thread per library, and no interrupts, for a process that is started inside: Ctrl-C reaches all of a group."""
+    """Set one thread per library and ignore interrupts in processes started inside, as Ctrl-C reaches the whole group."""
     before = {name: os.environ.get(name) for name in SETTINGS}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
@@ -222,16 +222,16 @@ def _environment_of_workers() -> Iterator[None]:
 
 
 def _serve(
-    pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, own: list[str], main: bool, safe: str | None
+    pipe: "connection.Connection[tuple[str, str, str], Job]", folder: Path, extra: list[str], main: bool, safe: str | None
 ) -> None:
-    """Play the jobs that come through the pipe until it ends, with the study or without a word from it.
+    """Execute the jobs that come through the pipe until it is closed.
 
-    own: folders in which modules of one's own may lie, besides the path. main: the main thread of the study started us.
-    safe: the user's own setting of SAFE, for processes that learners start.
+    extra: folders of custom modules, besides the path. main: whether the main thread of the study started this process.
+    safe: the user's setting of SAFE, for processes that learners start.
     """
     os.environ.pop(SAFE, None) if safe is None else os.environ.update({SAFE: safe})
     end_with_parent(main)
-    look_in(own)
+    look_in(extra)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _print_to_stderr()
     try:
@@ -247,22 +247,22 @@ def _serve(
                 return
             pipe.send((FAILED if failure else DONE, failure, trace))
     except (EOFError, OSError):
-        return  # the study is gone: what was finished is written
+        return  # the study has ended; finished runs are written
 
 
 def _print_to_stderr() -> None:
-    """Leave standard output to the study: what learners and solvers print, from Python or C, goes to standard error."""
+    """Redirect standard output, of Python and C code, to standard error: standard output belongs to the study."""
     sys.stdout = sys.stderr
-    with suppress(OSError):  # where there is no standard error, there is nobody to read it
+    with suppress(OSError):  # standard error is closed
         os.dup2(2, 1)
 
 
 def end_with_parent(started_by_main_thread: bool) -> None:
-    """See to it that this process, a child of `multiprocessing`, ends when its parent does.
+    """Make this process, a child of `multiprocessing`, end when its parent does.
 
-    A thread watches the parent, on all systems. On Linux the system itself ends the process, too, even where compiled code
-    keeps all threads waiting; but it looks at the thread that started us, and so this is asked for only if that is the main
-    thread, which lasts as long as its process.
+    A thread watches the parent, on all systems. On Linux the kernel also ends the process, even while compiled code blocks
+    all threads. The kernel watches the thread that started this process, so this is used only if that was the main thread,
+    which lives as long as its process.
     """
     parent = parent_process()
     if parent is None:
