@@ -18,6 +18,7 @@ from tables import (
     told_by,
     told_from,
 )
+from ucmd_page import exchanged
 
 from rmab.report.sentences import page_words
 
@@ -108,19 +109,19 @@ def decomposition(found: Found) -> str:
     return "\n".join([scalings(found, found.summary.study.learners[0].label), made_by(found)])
 
 
-def learning(found: Found, exchanged: Found) -> str:
-    """docs/learning_tables.md: regret of the main learners by family and adversary, and of `ucmd` with other parts."""
-    cells, sections = found.cells, []
-    for family in dict.fromkeys(task.partition("@")[0] for task, _ in cells):
-        sections.append(f"## {family}\n\n" + by_family(found, family))
-    others = exchanged.cells
-    still, answers = sorted_out((task for task, _ in others), others)
-    first = exchanged.summary.learners[0]
-    table = "\n".join(regrets(exchanged.summary.learners, still, others, to, first) for to in ("O1", "O3"))
-    more = ANSWERS + regrets(exchanged.summary.learners, answers, others, "O1", first) if answers else ""
-    said = "Compared with the first row. The last columns are of cpap-adherence."
-    sections.append(f"## Parts of `ucmd`, exchanged one by one (cpap)\n\n{said}\n\n{table}\n{more}")
-    return "\n".join(["# Learning tables\n", UNIT, *sections, made_by(found, exchanged)])
+def families(found: Found) -> str:
+    """Return the first part of docs/learning_tables.md: regret of the main learners by family and adversary."""
+    names = dict.fromkeys(task.partition("@")[0] for task, _ in found.cells)
+    return "\n".join([*(f"## {family}\n\n" + by_family(found, family) for family in names), made_by(found)])
+
+
+def components(found: Found) -> str:
+    """Return the second part of docs/learning_tables.md: `ucmd` with other components, and what each costs and buys."""
+    cells, learners = found.cells, found.summary.learners
+    still, answers = sorted_out((task for task, _ in cells), cells)
+    table = "\n".join(regrets(learners, still, cells, to, learners[0]) for to in ("O1", "O3"))
+    more = ANSWERS + regrets(learners, answers, cells, "O1", learners[0]) if answers else ""
+    return "\n".join([table, more, exchanged(found)])
 
 
 def by_family(found: Found, family: str) -> str:

@@ -32,7 +32,6 @@ from questions import QUESTIONS
 from rich.console import Console
 from tables import Found
 from tuning import presets, tuning
-from ucmd_page import beside, exchanged
 
 from rmab.common.files import write_atomically
 from rmab.errors import ModelError, RmabError
@@ -65,7 +64,10 @@ PROGRAMS = {"uc_whittle": uc_whittle, "inside": inside}  # each has FILE, NAMES,
 PAGES: dict[str, Page] = {
     "growth": Page(("growth",), contents.growth, figures=(("growth", "growth-cpap-noisy", "growth"),)),
     "tuning": Page(("tuning",), lambda found: contents.tuning(found, presets())),
-    "learning_tables": Page(("learning-table", "ucmd-parts"), contents.learning),
+    "learning_tables": Page(
+        ("learning-table", "ucmd-parts"),
+        parts=(("learning-table", contents.families), ("ucmd-parts", contents.components)),
+    ),
     "comparison": Page(
         ("rivals", "rivals-growth", "rounding", "rivals-long", "authors", "process"),
         comparison,
@@ -78,7 +80,6 @@ PAGES: dict[str, Page] = {
         figures=(("late", "growth-details-halfway", "late"),),
         program="inside",
     ),
-    "ucmd": Page(("learning-table", "ucmd-parts"), parts=(("learning-table", beside), ("ucmd-parts", exchanged))),
     "reproduction": Page(
         ("theorem", "decomposition", "paper-cpap", "paper-deadline"),
         parts=(

@@ -1,24 +1,8 @@
-"""The tables of docs/ucmd.md: `ucmd` beside its rivals, and what each of its parts costs and buys."""
+"""What each component of `ucmd` costs and buys, for docs/learning_tables.md."""
 
-from tables import Found, apart, heads_of, made_by, milliseconds, rows, sorted_out, standing, told_from
+from tables import Found, apart, heads_of, made_by, milliseconds, rows, told_from
 
 from rmab.report.statistics import Paired
-
-FIRST = "ucmd"
-
-
-def beside(found: Found) -> str:
-    """Return tasks by learners: regret in per cent of the chance gap; what was earned where regrets cannot be compared."""
-    cells, learners = found.cells, found.summary.learners
-    still, answers = sorted_out((task for task, _ in cells), cells)
-    parts = []
-    for tasks, what in ((still, "regret to O1, % of random"), (answers, "earned")):
-        told = told_from({key: cell for key, cell in cells.items() if key[0] in tasks}, FIRST)
-        lines = [
-            [task, *(standing(cells.get((task, one)), "O1", told.get((task, one))) for one in learners)] for task in tasks
-        ]
-        parts.append(rows([what, *(f"`{one}`" if "," not in one else one for one in learners)], lines, 1))
-    return "\n".join([*parts, made_by(found)])
 
 
 def exchanged(found: Found) -> str:
