@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orders
 import published
 from rich.console import Console
 
@@ -128,7 +127,7 @@ def table(names: list[str], kept: dict[str, Rows], digits: int, order: list[str]
     return lines
 
 
-def page(kept: dict[str, Rows], rounds: int, learned: orders.Kept) -> str:
+def page(kept: dict[str, Rows], rounds: int) -> str:
     """Return the page."""
     names = list(HORIZONS)
     policies = [one for one in kept[names[0]] if one not in ("bound", "plan")]
@@ -174,7 +173,6 @@ def page(kept: dict[str, Rows], rounds: int, learned: orders.Kept) -> str:
         "",
         *table(["deadline"], kept, 1, ["bound", "plan", *spots]),
         "",
-        *orders.section(learned),
     ]
     return "\n".join(text)
 
@@ -200,10 +198,9 @@ def main() -> None:
     kept: dict[str, Rows] = json.loads(options.kept.read_text()) if options.kept.exists() else {}
     options.kept.parent.mkdir(parents=True, exist_ok=True)
     published.write(options.out.parent, options.kept.parent, Console())
-    learned = orders.measure(options.kept.with_name("orders.json"), Console())
     for name in [*HORIZONS, "deadline"]:
         column(name, options.rounds, kept, lambda: published.store(kept, options.kept), Console())
-    options.out.write_text(page(kept, options.rounds, learned), encoding="utf-8")
+    options.out.write_text(page(kept, options.rounds), encoding="utf-8")
 
 
 if __name__ == "__main__":

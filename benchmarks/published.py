@@ -148,9 +148,11 @@ def store(kept: Any, path: Path) -> None:
 
 def write(folder: Path, results: Path, console: Console) -> None:
     """Measure what is missing, and write page and figure into the folder of documents."""
-    kept = measure(results / "published.json", console)
+    import orders
+
+    kept, learned = measure(results / "published.json", console), orders.measure(results / "orders.json", console)
     draw(kept, folder / "images" / "published.png")
-    (folder / "published.md").write_text(page(kept), encoding="utf-8")
+    (folder / "published.md").write_text("\n".join([page(kept), *orders.section(learned)]), encoding="utf-8")
 
 
 def main() -> None:

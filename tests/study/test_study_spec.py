@@ -142,7 +142,7 @@ class TestErrors:
     def test_neither_a_file_nor_a_name(self) -> None:
         with pytest.raises(
             rmab.errors.FileError,
-            match=r"paper-cpup: cannot be read .*there are asymptotic, decomposition, growth, .*paper-cpap",
+            match=r"paper-cpup: cannot be read .*available: asymptotic, decomposition, growth, .*paper-cpap",
         ):
             Study.load("paper-cpup")
 

@@ -1,7 +1,7 @@
 """The gate before any benefit: one test of the effect that holds however often one looks.
 
 A programme fits its log every week, and may stop asking when the answer is yes. A test for one look would then say yes in
-one of five programmes without an effect. So the gate is a test martingale. Within a stratum h (group, state and period),
+one of ten programmes without an effect. So the gate is a test martingale. Within a stratum h (group, state and period),
 under no effect, those m of n who were acted on are a random draw without replacement, whatever outcomes Y follow. So the
 sum D_h of Y - y_h over them has mean 0, and for every l
 
