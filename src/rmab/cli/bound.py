@@ -43,8 +43,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     """Compute an upper bound on the reward of any policy, with prices and indices.
 
     The transition probabilities of the PROBLEM are known. No policy earns more than the bound on average. A price is the
-    value of one more activation at a step. An index is the value of activating an arm in a state at a step; a good policy
-    activates the arms with the highest indices, up to the budget.
+    most that one more activation at a step can add. An index is the value of activating an arm in a state at a step; a
+    good policy activates the arms with the highest indices, up to the budget.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md).
     """
@@ -102,7 +102,7 @@ def _print_plan(name: str, solved: "Fluid") -> None:
     say(f"No policy earns more than {bound} an episode; certified gap: {gap}.")
     form, unit = _form(solved.prices), "activation" if model.weights is None else "unit"
     rows = [
-        (f"price of one more {unit}", *(number(solved.prices[h], form) for h in steps)),
+        (f"price per {unit}", *(number(solved.prices[h], form) for h in steps)),
         ("arms that the plan activates", *(number(active[h], ".2f") for h in steps)),
     ]
     print_table("The budget", ("step", *map(str, steps)), rows)

@@ -58,8 +58,8 @@ def evaluate(
 
     The intervals include the estimation error: the arms of the log are resampled and the model is fitted again. No
     benefit is stated if the records do not show that an action helps, or a check of the log reports a problem; the output
-    then starts with the reason and shows a range under unrecorded selection. Unless actions were drawn at random (`rmab
-    fit --randomised`, recorded chances), every benefit assumes that there was no unrecorded selection.
+    then starts with the reason and shows a range of results in case unrecorded reasons decided who was selected. Unless
+    actions were drawn at random (`rmab fit --randomised`, recorded chances), every benefit assumes that they did not.
     """
     from rmab.estimation.fit import Fit
 

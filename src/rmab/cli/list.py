@@ -160,7 +160,7 @@ def _print_list(found: "Decision", upcoming: int) -> None:
         since = [] if found.changes is None else [one.since.partition(":")[0]]
         lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *since, one.reason))
     title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}"
-    notes = [f"{size - SHOWN:,} more: --csv FILE writes them all."] if size > SHOWN else []
+    notes = [f"{size - SHOWN:,} more are on the list: --csv FILE writes them all."] if size > SHOWN else []
     print_table(title, heads, lines, left=7, notes=notes)
     for sentence in [] if found.changes is None else found.changes.sentences():
         say(f"- {sentence}.")

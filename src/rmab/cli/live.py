@@ -56,7 +56,7 @@ def _settings(function: Command) -> Command:
         click.option(
             "--horizon",
             type=whole_number(min=1),
-            help="Number of periods per episode, for programmes in episodes with any learner.",
+            help="Number of periods per episode, if the programme runs in episodes; any learner can then be the engine.",
         ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):
@@ -92,7 +92,7 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--arm", required=True, metavar="COLUMN", help="Column with the arm's id.")
 @click.option("--period", required=True, metavar="COLUMN", help="Column with the period.")
 @click.option("--state", required=True, metavar="COLUMN", help="Column with the state at the start of the period.")
-@click.option("--action", required=True, metavar="COLUMN", help="Column with the action, yes or no.")
+@click.option("--action", required=True, metavar="COLUMN", help="Column with the action that was carried out, yes or no.")
 @click.option(
     "--group",
     "groups",
@@ -181,7 +181,7 @@ def ask(
     issued: int | None,
     machine: bool,
 ) -> None:
-    """Decide PERIOD, or show what was decided: who is on the list, and why.
+    """Make the list of PERIOD, or show it if it was made before: who is on it, and why.
 
     --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
     such a list was used, run `ask` for its period with --issued EVENT; otherwise the latest reports decide it.
@@ -219,7 +219,7 @@ def ask(
 def tell(store: str, period: str, file: str, name: str | None, dry_run: bool) -> None:
     """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
-    `state` is the state at the end of the period. Empty cells are not reported. If the file has errors, they are listed
+    `state` is the state at the end of the period. An empty cell means: not reported. If the file has errors, they are listed
     with line numbers and nothing is stored. Reporting the same file twice is harmless.
     """
     from rmab.live.spreadsheets import tell_file

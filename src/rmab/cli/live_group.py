@@ -58,7 +58,7 @@ def actor() -> str:
 EXAMPLES = {  # arguments and description
     "create": ("p.db mothers --states lapsed,engaged --budget 200 --reward engaged=1", "create a programme"),
     "init": (
-        "p.db log.csv --arm id --period week --state state --action called --budget 200",
+        "p.db log.csv --arm id --period week --state state --action called --budget 200 --reward engaged=1",
         "create a programme from a log",
     ),
     "join": ("p.db mothers.csv", "add arms; the columns are arm, group, state"),

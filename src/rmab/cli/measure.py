@@ -43,15 +43,15 @@ GAINS = ("all", "chosen", "others")
     "--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Number of periods from decision to outcome."
 )
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
-              help="Probability that any interval, at any time, misses the true value.")  # fmt: skip
+              help="Largest probability that any interval, at any time, misses the true value.")  # fmt: skip
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def measure(
     log: Path, lists: tuple[Path, ...], reward: dict[str, float], after: int, alpha: float, machine: bool, **columns: Any
 ) -> None:
     """Measure the benefit of past lists from a LOG, without a model, from places that were drawn at random.
 
-    This needs the lists of `rmab list --random-share 0.2 --all --csv FILE`, or their columns chance and by in the log, for
-    all arms that took part in the draw.
+    This needs the lists of `rmab list --random-share 0.2 --all --csv FILE`, or their columns `chance`
+    and `by` in the log, for all arms that took part in the draw.
     """
     if bool(lists) == bool(columns["chance"]):
         raise click.UsageError("give either the lists (--list), or columns of the log (--chance, --by)")
@@ -111,7 +111,7 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     help="Shares of random places, separated by commas: 0.1,0.2.",
 )
 @click.option(
-    "--others", type=float, default=0.0, show_default=True, help="Effect of a place on arms that the rule did not choose."
+    "--others", type=float, default=0.0, show_default=True, help="Effect of a place on arms listed only by a random draw."
 )
 @click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
               help="Probability of a good outcome without a place.")  # fmt: skip

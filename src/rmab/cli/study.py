@@ -69,7 +69,7 @@ def run(
     again: bool,
     machine: bool,
 ) -> None:
-    """Run the missing runs of the study NAME (`rmab study list`) or of a TOML file.
+    """Run all unfinished runs of the study NAME (`rmab study list`) or of a TOML file.
 
     Ctrl-C stops; the same command resumes. Results do not depend on the engine or on the number of workers.
     """

@@ -128,7 +128,9 @@ def _change(fit: Fit, log: Log) -> Check:
     text = f"first half against second half of the log ({test.numbers})"
     if test.verdict == FINE:
         return Check(name, test.effect, FINE, f"arms behave alike in both: {text}")
-    return Check(name, test.effect, test.verdict, f"arms behave differently: {text}", "fit recent records only")
+    return Check(
+        name, test.effect, test.verdict, f"arms behave differently: {text}", "remove old records from the log and fit again"
+    )
 
 
 def _missing(fit: Fit, log: Log) -> Check:
@@ -238,7 +240,13 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
         off = "right, but for chance" if p >= SURE else f"off by {100 * beyond:.1f} points beyond chance"
         words = f"of the last {last}, from those before: probabilities were {off} (p = {p:.2g}, {rows.sum():,} records)"
         found.append(
-            Check(name, beyond, verdict, words, "" if verdict == FINE else "fit recent records only, or finer groups")
+            Check(
+                name,
+                beyond,
+                verdict,
+                words,
+                "" if verdict == FINE else "remove old records from the log, or use finer groups, and fit again",
+            )
         )
     return found
 

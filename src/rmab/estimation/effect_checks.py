@@ -19,6 +19,7 @@ FEW_ACTIONS = 30  # in a part of the log, below which its effect is not compared
 PART = 0.5  # of the average effect: a change beyond it makes the average useless
 BIAS = 0.2  # of the average effect, that may be due to who was chosen before that is a problem
 TREND = 0.01  # p of a change over time: an effect that fades is promised for good if it is missed
+_RECENT = "remove old records from the log and fit again: the average over the log does not predict what comes next"
 _LATER = "ask again when there are more"
 _SHARE = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
 
@@ -126,8 +127,8 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
-        return Check(name, change, FINE, f"no change that is sure and matters: {text}")
-    return Check(name, change, PROBLEM, f"it changes: {text}", "fit recent records only: the average is not what comes next")
+        return Check(name, change, FINE, f"no significant and relevant change: {text}")
+    return Check(name, change, PROBLEM, f"it changes: {text}", _RECENT)
 
 
 def _why(fit: Fit, records: Records, whole: Average) -> Check:

@@ -19,7 +19,7 @@ WINDOW = 3  # episodes in which a change may still be found
 ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
 FEW, ENOUGH = 2, 4  # times as many transitions of all groups before a change of one, or of all, as since then
 WORST = 1e300  # of a log-likelihood
-PRIORS = "numbers of transitions of all groups that may count with those of one; the likeliest is taken"
+PRIORS = "candidate weights, in transitions, of the estimate pooled over groups; the likeliest one is used"
 
 
 @configured

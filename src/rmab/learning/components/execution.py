@@ -45,9 +45,12 @@ class Probes(Component):
 
     anywhere = True
     every: float = option(
-        default=0.1, ge=0, le=1e6, help="how long an arm may be unseen, as a part of the calm; 0: no looks"
+        default=0.1,
+        ge=0,
+        le=1e6,
+        help="episodes without observation before a probe, as a fraction of those since the last surprise; 0: no probes",
     )
-    most: float = option(default=0.025, ge=0, le=1, help="part of all activations that may be looks")
+    most: float = option(default=0.025, ge=0, le=1, help="maximum share of activations used for probes")
 
     @property
     def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts

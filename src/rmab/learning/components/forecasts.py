@@ -27,15 +27,15 @@ FITS = 4  # times that factors and pay are fitted in turns
 LEAST = 1e-12  # sums of squares below are none
 HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
 
-RATES = "what is left of the weight of earlier values when a pair is seen again"
-SEASONS = "periods in episodes that are looked for; one that is known is declared by itself, as 7"
+RATES = "discount factors of earlier observations; one prediction is made for each (1: plain mean, 0: last value)"
+SEASONS = "season lengths to test for, in episodes; if the length is known, give only that one, for example [7]"
 Passive = Literal["unknown", "zero", "as-active"]
 PASSIVE = (
     "what passive arms pay where that is never revealed: nothing (zero), the same as active ones (as-active), or unknown"
 )
 BLIND = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
 LONGEST = 14  # period that can be found
-DOUBT = "standard errors; where most of what is seen of an arm is farther off, the rest of it is unknown again; 0: never"
+DOUBT = "standard errors; if most rewards of an arm are off by more, its unobserved ones count as unknown again; 0: never"
 
 
 @configured

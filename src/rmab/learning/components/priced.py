@@ -42,7 +42,7 @@ NOTHING = 1e-100  # rewards below are 0
 HUGE = 1e15  # sums beyond are no numbers of a learner
 SMALL = 100_000  # shares of a plan that is kept as it is; larger ones are made anew from their prices
 
-TRUST = "least part of the gain believed in that must come true for forecasts to be trusted; 0: always"
+TRUST = "forecasts are trusted while at least this share of the predicted gain is realised; 0: always"
 FORECAST, PAST = "forecast", "past"  # the two plans: with what is expected, and with the mean of what was
 
 
@@ -70,9 +70,11 @@ class Priced(Step):
     """
 
     stored = False
-    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
+    scale: float = option(
+        default=1.0, ge=1e-12, le=1e6, help="factor on the automatic inverse temperature; above 1: greedier"
+    )
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
-    replay: bool = option(default=True, help="whether shares are drawn where replays of past plans earned more so")
+    replay: bool = option(default=True, help="whether to randomise by the plan's shares if that earns more in replays")
     rest: bool = option(default=True, help="whether arms stay passive where activation is worth less than nothing")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:

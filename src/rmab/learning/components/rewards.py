@@ -97,7 +97,7 @@ class PaperEstimator(RewardEstimator):
     """
 
     anywhere = True
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the width delta: that of Hoeffding sets")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="confidence level of the bonus delta, as in Hoeffding sets")
     zeros: Zeros = option(default="estimated", help=ZEROS)
 
     @property

@@ -37,7 +37,7 @@ class OptimisticFluid(ReadOnly):
     bound : float
         The dual value: no less.
     prices : (H,) float array
-        What one more activation at each step would be worth.
+        Price of an activation at each step: the most that one more can add.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified.

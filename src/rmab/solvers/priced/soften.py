@@ -37,7 +37,7 @@ class SoftPlan(Priced):
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
     prices : (H,) float array
-        What one more activation at each step would be worth.
+        Price of an activation at each step: the most that one more can add.
     use : (H,) float array
         The arms that are active at each step, on average: no more than the budget, up to rounding (a part of 1e-9).
     share : (C, H, S) float array
