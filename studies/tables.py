@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from kept import Kept, version
 
-from rmab.common.words import many
+from rmab.errors import many
 from rmab.report.cells import Page
 from rmab.report.numbers import number
 from rmab.report.statistics import Interval, Paired, holm, interval, paired

@@ -1,5 +1,7 @@
-"""Errors of the library: one line of text for people, and a code and a location for programs."""
+"""Errors and notices: one line for people that says what is wrong and where; a code and a location for programs."""
 
+import logging
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -220,3 +222,40 @@ def raised_as(kind: type[RmabError] | None, where: str = "", *, code: str = "", 
 def wrong_shape(kind: type[RmabError], field: str, wanted: object, given: tuple[int, ...]) -> RmabError:
     """Return the error for an array of the wrong shape."""
     return kind(f"{field} must have shape {wanted}, got {given}", code="bad-shape", field=field)
+
+
+_topics: set[str] = set()
+
+
+def notify(message: str) -> None:
+    """Write a line to the log."""
+    logging.getLogger("rmab").warning("rmab: %s", message)
+
+
+def notify_once(topic: str, message: str) -> None:
+    """Write a line to the log, once per process and topic."""
+    if topic not in _topics:
+        _topics.add(topic)
+        notify(message)
+
+
+BIDIRECTIONAL = (
+    "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # characters that change the direction of text
+)
+
+
+def many(count: int, word: str) -> str:
+    """Format a count with its noun: '1 arm', '2 arms'."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def is_control(letter: str) -> bool:
+    """Return whether this is a control character, or one that changes the direction of text."""
+    return letter in BIDIRECTIONAL or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def escaped(text: str) -> str:
+    r"""Escape control characters other than line ends and tabs, as \x1b, so that text is safe on a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(one.encode("unicode_escape").decode() if one not in "\n\t" and is_control(one) else one for one in text)

@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from commands import call
-from rmab.common.words import escaped
+from rmab.errors import escaped
 from rmab.study import LocalEngine, Results, Study, run_study
 from studies import small_study
 

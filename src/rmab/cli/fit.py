@@ -145,7 +145,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
 
 
 def _print_fit(path: Path, model: "Fit") -> None:
-    from rmab.common import many
+    from rmab.errors import many
 
     log = model.require_log()
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"

@@ -93,7 +93,7 @@ def run(
 
 
 def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> None:
-    from rmab.common import many
+    from rmab.errors import many
     from rmab.model import format_limit
 
     episodes, problem = summary["episodes"], played.task.problem

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from rmab.common import escaped
+from rmab.errors import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -214,7 +214,7 @@ def _engine(name: str, workers: int | None, scheduler: str | None, time_limit: f
 
 def _warn_of_changes(plan: "Study", folder: Path, again: bool, debug: bool) -> "Changes":
     """Warn about finished runs of another version of the library or of custom code."""
-    from rmab.common import many
+    from rmab.errors import many
     from rmab.study import changes_since
 
     changes = changes_since(plan, folder)

@@ -82,4 +82,3 @@ from .tables import (
     Dialect as Dialect,
     write_table as write_table,
 )
-from .words import escaped as escaped, is_control as is_control, many as many, notify as notify, notify_once as notify_once

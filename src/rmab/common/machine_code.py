@@ -27,8 +27,7 @@ from numba.core.event import trigger_event
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
-from rmab.common.words import notify_once
-from rmab.errors import FileError
+from rmab.errors import FileError, notify_once
 
 RETRIES = 20  # of removing a folder into which others write
 

@@ -25,14 +25,13 @@ from rmab.common import (
     as_table,
     check_suffix,
     frozen,
-    many,
     pack,
     unpack,
     write_table,
 )
 from rmab.decisions.changes import Changes
 from rmab.decisions.fairness import Fairness
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.logs.roster import Roster
 from rmab.logs.words import Words
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rmab.common import many
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.filling import Choice
 from rmab.decisions.rules import INDEX, LOT, Rules
+from rmab.errors import many
 from rmab.logs.findings import list_some, quote
 
 

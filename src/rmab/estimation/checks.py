@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from rmab.common import FloatArray, IntArray, as_seed, expect, many
+from rmab.common import FloatArray, IntArray, as_seed, expect
+from rmab.errors import many
 from rmab.estimation.effect_checks import Check, check_effects
 from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from rmab.common import many
+from rmab.errors import many
 from rmab.estimation.effects import Effect, divide_by_reach
 from rmab.estimation.fit import Fit
 from rmab.estimation.scores import RECENT, WIDE, Average, Records, compare

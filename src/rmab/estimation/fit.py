@@ -17,11 +17,10 @@ from rmab.common import (
     as_integer,
     as_table,
     cached_property,
-    many,
     pack,
     unpack,
 )
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.estimation.arm_rows import ArmRows, find_arm_rows
 from rmab.estimation.gaps import weigh_states
 from rmab.estimation.leaving import LEFT, Leaving, add_leaving

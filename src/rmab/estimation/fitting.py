@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, IntArray, as_floats, as_indices, as_seed, expect, many
-from rmab.errors import ModelError
+from rmab.common import BoolArray, IntArray, as_floats, as_indices, as_seed, expect
+from rmab.errors import ModelError, many
 from rmab.estimation.clusters import cluster_arms
 from rmab.estimation.fit import Fit
 from rmab.estimation.gaps import find_missing, weigh_states

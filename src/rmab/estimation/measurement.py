@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rmab.common import BoolArray, FloatArray, ReadOnly, many
+from rmab.common import BoolArray, FloatArray, ReadOnly
+from rmab.errors import many
 from rmab.logs.words import Words
 
 LEAST = 10  # outcomes on either side, below which nothing is told

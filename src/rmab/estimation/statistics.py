@@ -28,9 +28,8 @@ from rmab.common import (
     expect,
     frozen,
     is_several,
-    many,
 )
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.estimation.exact import DIGITS, LARGEST, join_digits, split_digits
 from rmab.logs.log import Log
 from rmab.play import Feedback, Trajectory

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, many
-from rmab.errors import ModelError
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.errors import ModelError, many
 from rmab.estimation.sequences import compare_means, confidence_sequence, mixture_scale, periods_needed
 from rmab.live.choosing import random_places
 from rmab.live.ledger import Ledger

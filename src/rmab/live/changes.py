@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmab.common import IntArray, many
-from rmab.errors import ModelError, StoreError
+from rmab.common import IntArray
+from rmab.errors import ModelError, StoreError, many
 from rmab.live.cells import FIELDS, Cells, is_known
 from rmab.live.events import Ahead, Body, Budget, Create, Decide, Join, Leave, Undo, WarmStart
 from rmab.live.listing import decide, issue, override

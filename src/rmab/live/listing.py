@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, many
-from rmab.errors import ModelError
+from rmab.common import FloatArray, IntArray
+from rmab.errors import ModelError, many
 from rmab.live.events import Ahead, Decide, Override, unpack_numbers
 from rmab.logs.findings import quote
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, check_suffix, many, require, write_atomically
+from rmab.common import FloatArray, check_suffix, require, write_atomically
+from rmab.errors import many
 from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.engines import engine_of
 from rmab.live.ledger import Ledger

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rmab.common import BoolArray, FloatArray, IntArray, many
-from rmab.errors import LogError
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.errors import LogError, many
 from rmab.logs.findings import MANY, Findings, Note, list_some, quote
 from rmab.logs.slips import COMMON, RARE, group_alike, near_typo
 

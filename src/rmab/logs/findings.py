@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import IntArray, escaped
-from rmab.errors import LogError
+from rmab.common import IntArray
+from rmab.errors import LogError, escaped
 
 SHOWN = 5  # line numbers that a note shows
 MANY, FIRST = 10, 5  # values that are reported one by one, and of more than these so many

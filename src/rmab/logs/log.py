@@ -18,9 +18,8 @@ from rmab.common import (
     as_table,
     cached_property,
     frozen,
-    many,
 )
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.logs.findings import Note, list_some
 from rmab.logs.periods import ENDLESS, Periods
 from rmab.logs.roster import Roster

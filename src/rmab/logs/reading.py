@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, FloatArray, IntArray, is_number, many
-from rmab.errors import ModelError
+from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, FloatArray, IntArray, is_number
+from rmab.errors import ModelError, many
 from rmab.logs.columns import (
     check_values,
     empty_cells,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from rmab.common import IntArray, many
+from rmab.common import IntArray
+from rmab.errors import many
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.periods import Periods
 

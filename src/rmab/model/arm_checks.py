@@ -8,21 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_floats,
-    as_indices,
-    checked_text,
-    escaped,
-    expect,
-    frozen,
-    many,
-    notify,
-    notify_once,
-)
-from rmab.errors import ModelError
+from rmab.common import BoolArray, FloatArray, IntArray, as_floats, as_indices, checked_text, expect, frozen
+from rmab.errors import ModelError, escaped, many, notify, notify_once
 from rmab.model.time import RESCALED, UNCHANGED, bare, place
 
 

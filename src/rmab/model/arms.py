@@ -19,9 +19,8 @@ from rmab.common import (
     cached_property,
     check_memory,
     frozen,
-    many,
 )
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.model.arm_checks import (
     check_groups_agree,
     checked_groups,

@@ -18,19 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import (
-    FloatArray,
-    IntArray,
-    as_amount,
-    as_floats,
-    as_integer,
-    as_states,
-    check_memory,
-    frozen,
-    is_number,
-    notify_once,
-)
-from rmab.errors import ModelError
+from rmab.common import FloatArray, IntArray, as_amount, as_floats, as_integer, as_states, check_memory, frozen, is_number
+from rmab.errors import ModelError, notify_once
 
 Limit: TypeAlias = "int | float | IntArray | FloatArray"  # a budget: whole numbers of arms, or any amount if arms have costs
 MOST_PHASES = 1_000_000  # limit if the kernels do not give the number: tables have all phases up to the last

@@ -21,9 +21,8 @@ from rmab.common import (
     cached_property,
     check_memory,
     frozen,
-    many,
 )
-from rmab.errors import ModelError
+from rmab.errors import ModelError, many
 from rmab.model import costs, time
 from rmab.model.adversary import checked_range
 from rmab.model.arm_checks import checked_names

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen, many
-from rmab.errors import FeedbackError, raised_as, wrong_shape
+from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen
+from rmab.errors import FeedbackError, many, raised_as, wrong_shape
 from rmab.model import (
     Limit,
     View,

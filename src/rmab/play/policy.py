@@ -24,9 +24,8 @@ from rmab.common import (
     cached_property,
     check_rng,
     frozen,
-    many,
 )
-from rmab.errors import PolicyError, raised_as, wrong_shape
+from rmab.errors import PolicyError, many, raised_as, wrong_shape
 from rmab.model import (
     Limit,
     Problem,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rmab.common import FloatArray, IntArray, cached_property, many
+from rmab.common import FloatArray, IntArray, cached_property
+from rmab.errors import many
 from rmab.report.statistics import Interval, Paired, interval, paired
 
 COMPARATORS = ("O1", "O2", "O3")

@@ -2,7 +2,7 @@
 
 import math
 
-from rmab.common import many
+from rmab.errors import many
 from rmab.report.cells import ROUNDING, Page
 from rmab.report.numbers import share
 from rmab.report.scalings import Scaling

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rmab.common import FloatArray, many
+from rmab.common import FloatArray
+from rmab.errors import many
 from rmab.report.cells import ROUNDING, Cell, Page
 from rmab.report.statistics import Interval, Power, interval, power
 

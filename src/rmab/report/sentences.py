@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rmab.common import many
+from rmab.errors import many
 from rmab.report.cells import ROUNDING, TERMS, Cell, Page
 from rmab.report.numbers import percent, places_of, plain, spread
 from rmab.report.scalings import Scaling

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from rmab.common import FloatArray, many
+from rmab.common import FloatArray
+from rmab.errors import many
 
 LEVEL = 0.95
 NEAR = 0.5  # largest relative standard error of a mean for which its logarithm is nearly linear

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rmab.common import cached_property, many
-from rmab.errors import ModelError
+from rmab.common import cached_property
+from rmab.errors import ModelError, many
 from rmab.report.cells import NUMBERS, PAPERS, SIZES, Cell, Page, pair_of
 from rmab.report.scalings import Scaling, scalings_of
 from rmab.report.statistics import holm

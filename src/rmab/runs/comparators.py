@@ -24,19 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from rmab.common import (
-    FloatArray,
-    as_share,
-    cached_property,
-    check_memory,
-    check_unmasked,
-    expect,
-    frozen,
-    log_over,
-    many,
-    sealed,
-)
-from rmab.errors import ModelError
+from rmab.common import FloatArray, as_share, cached_property, check_memory, check_unmasked, expect, frozen, log_over, sealed
+from rmab.errors import ModelError, many
 from rmab.model import Problem, View, by_phase, cells, shape_of, words_of
 from rmab.planners.indices import lagrangian_index, occupancy_index
 from rmab.play import IndexPolicy, simulate_visits

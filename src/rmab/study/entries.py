@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from rmab.common import Reference, is_control
-from rmab.errors import ModelError
+from rmab.common import Reference
+from rmab.errors import ModelError, is_control
 from rmab.learning.base import Learner
 from rmab.learning.options import Configured, described
 from rmab.learning.registry import LEARNERS, component_options, make_learner

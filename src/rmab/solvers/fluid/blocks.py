@@ -13,7 +13,10 @@ A discount is mass that is lost: with kernels times the discount, the masses of 
 they may use all count discount ** h of themselves, and values and prices are those of the step itself.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +25,9 @@ from rmab.model import Problem, cells
 from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import Units, reachable, steps_reached
 from rmab.solvers.compiled.dynamics import backward
-from rmab.solvers.fluid.state_costs import StateCosts, weigh
+
+if TYPE_CHECKING:
+    from rmab.solvers.fluid.state_costs import StateCosts
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +50,7 @@ class Blocks(ReadOnly):
     by_state: StateCosts | None = None
 
     @classmethod
-    def of(cls, problem: Problem, reward: FloatArray) -> "Blocks":
+    def of(cls, problem: Problem, reward: FloatArray) -> Blocks:
         """Join the arms that share group, cost and reward (N*K,S,2)."""
         arms, phases, weights = problem.arms, problem.phases, problem.weights
         if weights is not None and weights.ndim > 1:
@@ -79,8 +84,10 @@ class Blocks(ReadOnly):
         return cls(frozen(tables[0]), frozen(tables[1]), *plain)
 
     @classmethod
-    def _by_state(cls, problem: Problem, weights: FloatArray, reward: FloatArray) -> "Blocks":
+    def _by_state(cls, problem: Problem, weights: FloatArray, reward: FloatArray) -> Blocks:
         """Join arms whose costs depend on the state (`state_costs`)."""
+        from rmab.solvers.fluid.state_costs import weigh  # noqa: PLC0415  (few problems have such costs)
+
         (kernels, pays), start, block_of, phase_of, rest = weigh(problem, weights, reward)
         budget = frozen(problem.budgets.astype(np.float64))
         return cls(frozen(kernels), frozen(pays), frozen(start), block_of, phase_of, budget, False, weights, rest)
@@ -172,7 +179,7 @@ class Blocks(ReadOnly):
         values, _ = self.values(prices)
         return float((self.start * values[:, 0]).sum() + budget @ prices)
 
-    def same_rewards(self, other: "Blocks") -> bool:
+    def same_rewards(self, other: Blocks) -> bool:
         """Return whether every arm has the same reward."""
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in ("reward", "block_of"))
 
