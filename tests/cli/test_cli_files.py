@@ -130,7 +130,7 @@ def test_an_example_log_replaces_nothing_unasked(tmp_path: Path) -> None:
 def test_a_path_that_is_none_is_refused_in_one_line(path: object) -> None:
     found = rmab.data.decide({"a": 1.0}, 1)
     for work in (found.save, rmab.data.Decision.load, rmab.data.Fit.load, load_any):
-        with pytest.raises(rmab.errors.FileError, match=r"a path is text or an object of pathlib|must end in"):
+        with pytest.raises(rmab.errors.FileError, match=r"a path must be text or a pathlib object|must end in"):
             work(path)  # type: ignore[operator]
 
 

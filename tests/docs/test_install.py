@@ -77,7 +77,7 @@ def test_it_works_where_it_is_installed(installed: Path) -> None:
     told = json.loads(run(rmab, "doctor", "--json", cwd=installed))
     assert told["place"].startswith(str(installed))
     assert told["compiled code"].startswith("works")
-    assert told["faults"] == []
+    assert told["problems"] == []
     assert "deadline-day" in run(rmab, "tasks", cwd=installed)
     assert "paper-cpap" in run(rmab, "study", "list", cwd=installed)
     python = installed / "venv" / "bin" / "python"

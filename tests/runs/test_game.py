@@ -53,7 +53,7 @@ def test_trust_is_for_the_very_view_that_was_played() -> None:
     game = Game(TASKS["bandit"], [3])
     feedback = game.feedback(played(game))
     feedback.check(game.view, 0)
-    with pytest.raises(FeedbackError, match="episode 1 is due") as caught:
+    with pytest.raises(FeedbackError, match="expected feedback of episode 1") as caught:
         feedback.check(game.view, 1)
     assert caught.value.code == "wrong-episode"
     with pytest.raises(FeedbackError, match="step 0: 2 arms are active, the budget is 1"):

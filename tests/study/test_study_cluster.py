@@ -36,7 +36,7 @@ def test_only_text_is_submitted() -> None:
             sent.append(words)
 
     job = small_study(1).jobs()[0]
-    DaskEngine("tcp://somewhere:1")._submitted(Recorder(), job)  # type: ignore[arg-type]
+    DaskEngine("tcp://somewhere:1")._submit(Recorder(), job)  # type: ignore[arg-type]
     assert sent == [(attempt_text, job.to_text(), "dask")]
 
 
@@ -82,7 +82,7 @@ def test_with_tls_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(dask, "PATIENCE", 3.0)
         with pytest.raises(rmab.errors.StudyError, match="no Dask scheduler answers"):
             run_study(study, tmp_path / "stranger", engine=DaskEngine(place.replace("tls", "tcp")))
-        with pytest.raises(rmab.errors.StudyError, match=r"needs certificates, .*: see docs/security.md"):
+        with pytest.raises(rmab.errors.StudyError, match=r"needs certificates, .*; see docs/security.md"):
             run_study(study, tmp_path / "stranger", engine=DaskEngine(place))
         lost = Security(tls_ca_file=str(tmp_path / "none.pem"), tls_client_cert=str(tmp_path / "none.pem"))
         with pytest.raises(rmab.errors.StudyError, match=r"certificates .* cannot be read"):

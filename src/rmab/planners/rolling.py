@@ -228,8 +228,10 @@ def _stake(blocks: Blocks, worth: FloatArray) -> float:
     """
     share, mass = (worth > 0).astype(np.float64), np.empty((*worth.shape, 2))
     forward(blocks.kernels, blocks.phase_of, blocks.start, np.full(blocks.horizon, np.inf), share, mass)
-    total = mass.sum(axis=3)
-    return float(np.sqrt((total * worth**2).sum() / total.sum()))
+    total, widest = mass.sum(axis=3), float(np.abs(worth).max())
+    if widest == 0.0:
+        return 0.0
+    return widest * float(np.sqrt((total * (worth / widest) ** 2).sum() / total.sum()))  # squares of prices may overflow
 
 
 def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -12,8 +12,8 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-DIM = 1e-8  # what known profiles must add up to, squared, to tell a level from
-PAID = 1e-3  # part of the range from which on a row is paid at all: the range may be far too wide
+DIM = 1e-7  # what known profiles must add up to, squared, to tell a level from
+PAID = 1e-2  # part of the range from which on a row is paid at all: the range may be far too wide
 LOW = 0.05  # of a level that tells about a profile
 LEAST = 1e-12  # squared errors below are none
 CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
