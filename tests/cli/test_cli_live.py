@@ -160,6 +160,7 @@ def test_everything_else(store: str, tmp_path: Path) -> None:
     assert "no such file; create a programme with" in refused("live", "status", tmp_path / "none.db")
     assert call("live", "create", store, "q", "--states", "a,b", "--budget", "1", "--reward", "b=1").exit_code == 0
     assert "choose a programme with --name: p, q" in refused("live", "status", store)
+    assert call("live", "backup", store, tmp_path / "both.db").exit_code == 0  # of all programmes
     assert call("live", "status", store, "--name", "q").exit_code == 0
 
 

@@ -20,14 +20,23 @@ SHOWN = 20  # maximum number of printed rows
 
 
 @contextmanager
-def opened(store: str, name: str | None) -> "Iterator[Programme]":
-    """Open a programme of a store: the named one, or the only one."""
+def opened_store(store: str) -> "Iterator[Store]":
+    """Open a store that exists."""
     from rmab.errors import ModelError
     from rmab.live import open as open_store
 
     if "://" not in store and not os.path.lexists(store):
         raise ModelError(f"{store}: no such file; create a programme with `rmab live create {store} NAME ...`")
     with open_store(store, actor=actor()) as found:
+        yield found
+
+
+@contextmanager
+def opened(store: str, name: str | None) -> "Iterator[Programme]":
+    """Open a programme of a store: the named one, or the only one."""
+    from rmab.errors import ModelError
+
+    with opened_store(store) as found:
         there = found.programmes
         if name is None and len(there) != 1:
             raise ModelError(f"{store}: choose a programme with --name: {', '.join(there) or 'none'}")
@@ -87,11 +96,13 @@ def examples_of(name: str) -> str:
     return examples((f"rmab live {name} {words}", what))
 
 
-def command(*arguments: str) -> Callable[[Command], click.Command]:
-    """Return a decorator that makes a command of a STORE with these further arguments."""
+def command(*arguments: str, named: bool = True) -> Callable[[Command], click.Command]:
+    """Return a decorator that makes a command of a STORE with these further arguments; named: of one of its programmes."""
 
     def decorate(function: Command) -> click.Command:
-        wrapped: Command = click.option("--name", help="Name of the programme, if the store has several.")(function)
+        wrapped: Command = function
+        if named:
+            wrapped = click.option("--name", help="Name of the programme, if the store has several.")(function)
         for one in reversed(arguments):
             wrapped = click.argument(one)(wrapped)
         wrapped = click.argument("store")(wrapped)

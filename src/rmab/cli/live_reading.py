@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from rmab.cli.list import raw_option
-from rmab.cli.live_group import command, json_option, opened
+from rmab.cli.live_group import command, json_option, opened, opened_store
 from rmab.cli.names import checked_file
 from rmab.cli.screen import print_json, print_table, say
 
@@ -90,12 +90,12 @@ def verify(store: str, name: str | None, head: str | None, replay: bool, machine
         say(f"{found.decisions} decisions recomputed; different: {', '.join(found.differences) or 'none'}.")
 
 
-@command()
+@command(named=False)
 @click.argument("file", type=click.Path(path_type=Path))
-def backup(store: str, name: str | None, file: Path) -> None:
-    """Copy a SQLite STORE to FILE, even while it is in use."""
-    with opened(store, name) as p:
-        p.store.backup(file)
+def backup(store: str, file: Path) -> None:
+    """Copy a SQLite STORE, with all its programmes, to FILE, even while it is in use."""
+    with opened_store(store) as found:
+        found.backup(file)
     say(f"The copy is in {file}.")
 
 

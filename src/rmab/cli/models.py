@@ -43,7 +43,7 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="File with the rewards, .json or .npy: (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
         ),
-        seed_option("Random seed of a named task and of simulations."),
+        seed_option("Random seed of a named task (and of the simulations of `rmab plan`)."),
         pairs_option("-t", "--task-option", help="Option of a named task; may be repeated."),
         click.option("--json", "machine", is_flag=True, help="Print JSON."),
     )

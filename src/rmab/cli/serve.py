@@ -22,9 +22,9 @@ def _check_there(store: str) -> None:
     ("rmab live serve programme.db --host 0.0.0.0", "for other machines: needs `rmab live token create`, and TLS in front"),
 )
 @click.argument("store", required=False)
-@click.option("--store", "url", help="Store, in place of the argument.")
+@click.option("--store", "url", help="Store (a file or postgresql://...), if not given as the argument.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other than this machine needs tokens."
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than 127.0.0.1 need a token."
 )
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
 @click.option(
@@ -46,7 +46,8 @@ def serve(store: str | None, url: str | None, host: str, port: int, max_bytes: i
     with open_store(found) as opened:
         check_address(opened, host)
         shown = f"[{host}]" if ":" in host else host
-        say(f"http://{shown}:{port} serves {found}. Press Ctrl-C to stop.")
+        place = opened.engine.url.render_as_string(hide_password=True) if "://" in found else found
+        say(f"http://{shown}:{port} serves {place}. Press Ctrl-C to stop.")
         run(opened, host=host, port=port, settings=Settings(max_bytes=max_bytes))
 
 
@@ -69,7 +70,9 @@ def token() -> None:
 )
 @click.argument("store")
 @click.argument("owner")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="Permissions: read, make changes, or manage.")
+@click.option(
+    "--role", type=click.Choice(ROLES), required=True, help="viewer: read; operator: lists and reports; admin: all."
+)
 @click.option("--programme", "programmes", multiple=True, help="Programme that the token is limited to; may be repeated.")
 @click.option(
     "--days",
