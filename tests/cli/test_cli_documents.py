@@ -43,7 +43,7 @@ def test_the_guide_s_commands_run_in_order_and_print_what_it_shows(tmp_path: Pat
         elif not block.startswith("eval"):
             for line in block.splitlines():
                 assert line in printed
-    made = ["run.csv", "summary.json", "mine.toml", "results/report/report.html"]
+    made = ["run.csv", "summary.json", "paper-copy.toml", "results/report/report.html"]
     assert all(Path(name).stat().st_size for name in made)
     assert typed("rmab study status results --json").count('"finished": 8') == 1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kernel_tables import changed, table
-from rmab.common import words as notices
+from rmab import errors as notices
 from rmab.errors import ModelError
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
