@@ -33,6 +33,16 @@ class TestState:
         assert all(not array.flags.writeable for array in (*again.arrays.values(), again.view.start))
         np.testing.assert_array_equal(player.plan(again).policy.table, player.plan(state).policy.table)
 
+    @pytest.mark.parametrize("refresh", ["every-episode", "doubling"])
+    def test_plans_of_a_loaded_state_are_those_of_the_state(self, refresh):
+        """After every number of episodes: also right after sets were renewed, when two arrays of the state are equal."""
+        player = rmab.make_learner("ucmd", refresh=refresh)
+        for episodes in range(1, 7):
+            state = rmab.run(rmab.make_task("cpap", episodes=episodes), player, seed=1).state
+            again = State.from_bytes(state.to_bytes())
+            tables = [player.plan(one, budget=3).policy.table for one in (state, again)]  # sets are made again
+            np.testing.assert_array_equal(*tables)
+
     def test_only_npz_keeps_a_state(self, tmp_path):
         with pytest.raises(rmab.errors.FileError, match="npz"):
             self.state().save(tmp_path / "state.json")

@@ -107,7 +107,8 @@ class Estimated(ConfidenceSets):
 
     def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:
         """Return sets that hold one kernel each: the mean of all estimates, by their weights."""
-        if basis is not memory["counts"]:
+        counts = memory["counts"]
+        if basis is not counts and not np.array_equal(basis, counts):  # by value: a state that was loaded has other arrays
             return self.around(pools, basis, episode)
         base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
         mean, strength = self._prior(fit, _means(_in_force(memory), pools.view.phases, len(fit), pools.support))
