@@ -194,6 +194,7 @@ def restart(folder: str, observations: int) -> None:
     with rmab.live.open(path) as store:
         p = store.programme("p")
         for period in range(2, 2 + observations // arms):
+            p.ask(period)  # a report far from every list is refused
             p.tell(period, {"arm": ids, "state": [STATES[s] for s in rng.integers(3, size=arms)]})
         p.snapshot()
     start = time.perf_counter()
