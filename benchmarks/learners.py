@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.learning.components import steps
+from rmab.solvers.projection import project as projecting
 from rmab.solvers.projection.program import make_program
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / "helpers"), str(Path(__file__).parent)]
@@ -28,7 +28,7 @@ class Watched:
     """Stands in for `project_onto`: adds up its time, and keeps the arguments of some calls."""
 
     def __init__(self) -> None:
-        self.project, self.seconds, self.calls, self.kept = steps.project_onto, 0.0, 0, list[tuple[object, ...]]()
+        self.project, self.seconds, self.calls, self.kept = projecting.project_onto, 0.0, 0, list[tuple[object, ...]]()
 
     def __call__(self, *arguments: object, **options: object) -> object:
         """Project, and take the time."""
@@ -45,12 +45,12 @@ class Watched:
 def watched_run(task: rmab.Task, learner: rmab.Learner) -> tuple[float, Watched]:
     """Return the seconds of a run, everything included, and what was seen of its projections."""
     watch = Watched()
-    steps.project_onto = watch  # type: ignore[assignment]
+    projecting.project_onto = watch  # type: ignore[assignment]
     begin = time.perf_counter()
     try:
         rmab.run(task, learner)
     finally:
-        steps.project_onto = watch.project
+        projecting.project_onto = watch.project
     return time.perf_counter() - begin, watch
 
 
