@@ -216,7 +216,7 @@ class Draws(RewardEstimator):
     """Has noise arm by arm, and does not say so."""
 
     def learn(self, memory, episode):
-        return RewardEstimate(np.random.default_rng(episode.luck).random(episode.pools.zero.shape))
+        return RewardEstimate(np.random.default_rng(episode.draw_key).random(episode.pools.zero.shape))
 
 
 @pytest.mark.parametrize(

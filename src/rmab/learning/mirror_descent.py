@@ -157,10 +157,10 @@ class MirrorDescent(Learner):
         if worthless is not None:
             tried = pools.of_arms(state.arrays["sets.counts"][:, :, 1].sum(axis=2), pools.group_of)
             policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis])
-        prices, luck = self._components.step.prices(state.of("step")), (state.seed, state.episode)
+        prices, draw_key = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         if worthless is not None and state.episode == 0:
-            policy = rested_first(policy, pools, luck)
-        return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, luck), *rest)
+            policy = rested_first(policy, pools, draw_key)
+        return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, draw_key), *rest)
 
     def _policy(self, pools: Pools, plan: StepResult) -> Policy:
         execute = self._components.rounding.drawing() if plan.drawn else self._components.rounding

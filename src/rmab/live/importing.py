@@ -15,7 +15,7 @@ EVERY = {"week": "weeks", "date": "days", "month": "months", "number": "numbers"
 
 
 def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options: Any) -> Programme:
-    """Create a programme from a log; what was stopped in the middle goes on when it is called again.
+    """Create a programme from a log; an interrupted call is resumed by the next one.
 
     Parameters
     ----------

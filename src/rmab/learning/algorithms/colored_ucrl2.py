@@ -132,5 +132,5 @@ def joint_sets(view: View, seed: int) -> BoolArray:
     sets = np.zeros((len(every), view.arms), dtype=bool)
     for k, chosen in enumerate(every):
         sets[k, list(chosen)] = True
-    luck = np.random.default_rng(seed).random(len(every))
-    return sets[np.lexsort((luck, -sets.sum(axis=1)))]
+    order = np.random.default_rng(seed).random(len(every))
+    return sets[np.lexsort((order, -sets.sum(axis=1)))]

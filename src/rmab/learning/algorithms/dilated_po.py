@@ -108,8 +108,8 @@ class DilatedPo(Learner):
         everywhere = np.ones(share.shape, dtype=bool)
         most, least = (bounds(pools, sets, share, everywhere, most=sign) for sign in (True, False))
         gamma = max(self.parameter("gamma") * 2 * self.eta(view) * view.horizon, LEAST)
-        luck = (state.seed, state.episode)
-        weights = importance(pools, self.decide(state).policy, share, arrays["epoch"], most, luck) + gamma
+        draw_key = (state.seed, state.episode)
+        weights = importance(pools, self.decide(state).policy, share, arrays["epoch"], most, draw_key) + gamma
         to_go = of_blocks(pools, placed(view, feedback, _losses_to_go(pools, feedback, observed, arrays["prices"])))
         return to_go / weights - self.parameter("bonus") * _bonus(pools, sets, share, most, least, gamma)
 

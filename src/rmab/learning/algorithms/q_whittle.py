@@ -135,8 +135,8 @@ class QWhittle(Learner):
     def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices, or random arms at the steps that are for exploration."""
         view = state.view
-        luck = stream(state.seed, KEY, state.episode).random(view.horizon)
-        greedy = luck >= EXPLORATION * self.parameter("exploration")
+        numbers = stream(state.seed, KEY, state.episode).random(view.horizon)
+        greedy = numbers >= EXPLORATION * self.parameter("exploration")
         index = state.arrays["index"][Pools.of(view).payoff_of]
         table = np.where(greedy[:, np.newaxis], index[:, np.newaxis], 0.0)  # equal indices: B arms at random
         return EpisodePlan(IndexPolicy(table, view.budget))

@@ -68,7 +68,7 @@ class ShiftedWeights(RewardEstimator):
         """Weigh the losses of every step by how likely they were to be seen."""
         pools, mass = episode.pools, episode.mass
         visits = step_visits(pools, episode.feedback)
-        weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.luck)
+        weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.draw_key)
         least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
         weights = np.maximum(weights, least)
         return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))

@@ -45,7 +45,7 @@ class UpperOccupancy(RewardEstimator):
         pools, share = episode.pools, share_of(episode.mass)
         visits = step_visits(pools, episode.feedback)
         upper = bounds(pools, episode.sets, share, visits.sum(axis=3) > 0, most=True)
-        weights = importance(pools, episode.policy, share, episode.basis, upper, episode.luck)
+        weights = importance(pools, episode.policy, share, episode.basis, upper, episode.draw_key)
         weights += self.gamma * exploration(pools.view, self.epsilon)
         return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 

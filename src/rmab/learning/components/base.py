@@ -1,4 +1,4 @@
-"""What all parts share: options, memory in plain arrays, and what they are told of an episode."""
+"""What all components share: options, memory in plain arrays, and what they observe of an episode."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rmab.solvers.transitions import TransitionSets
 
 
 class Component(Configured):
-    """Base of all parts. A part is its options; what it learns is in the memory that it returns, named as it likes.
+    """Base of all components. A component holds its options; what it learns is in the memory that it returns.
 
-    draws       whether it draws arm by arm, so that another order of the arms is another luck.
+    draws       whether it draws arm by arm, so that results depend on the order of the arms.
     feedback    the feedback without which it is not defined.
     anywhere    whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the
                 plan (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
@@ -94,6 +94,6 @@ class Episode:
         return self._plan[1]
 
     @property
-    def luck(self) -> tuple[int, int]:
+    def draw_key(self) -> tuple[int, int]:
         """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
         return self.seed, self.number

@@ -82,12 +82,12 @@ class Probes(Component):
         return {"unseen": unseen, "calm": calm, "steps": np.array(steps)}
 
     def added(
-        self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, luck: tuple[int, int]
+        self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, draw_key: tuple[int, int]
     ) -> Policy:
         """Return the policy with its looks; prices (H,): what an activation is worth at each step, where that is known."""
         if self.every == 0 or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
             return policy
-        rng = np.random.default_rng((KEY, *luck))
+        rng = np.random.default_rng((KEY, *draw_key))
         budgets = pools.view.slots
         length = int(memory["steps"])
         due = np.flatnonzero(memory["unseen"] >= max(1.0, self.every * float(memory["calm"]) * np.sqrt(length)))
@@ -180,7 +180,7 @@ class DependentRounding(Execution):
         return self
 
 
-def rested_first(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
+def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
     """Return the policy of the first episode: where more than half may be active, a random quarter of the arms rests.
 
     Otherwise nobody would see what passivity is like. Who rests is drawn at every step.
@@ -188,7 +188,7 @@ def rested_first(policy: Policy, pools: Pools, luck: tuple[int, int]) -> Policy:
     view = pools.view
     if 2 * pools.budget.max() <= view.arms or not _may_rest(policy):
         return policy
-    rng = np.random.default_rng((KEY, *luck))
+    rng = np.random.default_rng((KEY, *draw_key))
     table = np.array(policy.by_step(view.horizon), order="C")
     for h in np.flatnonzero(2 * pools.budget > view.arms):
         table[h, rng.permutation(view.arms)[: view.arms // RESTING]] = -1.0
@@ -244,7 +244,7 @@ def gain_of_drawing(
     worthless: FloatArray | None,
     kernels: FloatArray,
     paid: FloatArray,
-    luck: tuple[int, int],
+    draw_key: tuple[int, int],
 ) -> float:
     """Return what drawn shares earn more than the highest ones, in a mean of two replays that see the same arms.
 
@@ -259,6 +259,6 @@ def gain_of_drawing(
     policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
     reward, earned = pools.of_arms(paid, pools.payoff_of), []
     for policy in policies:
-        rng = np.random.default_rng((REPLAY_KEY, *luck))
+        rng = np.random.default_rng((REPLAY_KEY, *draw_key))
         earned.append(simulate_many(problem, policy, reward, rng, REPLAYS, threads=1).rewards.mean())
     return float(earned[1] - earned[0])

@@ -40,7 +40,7 @@ SLACK = 1e-3  # part of a share by which it must be below that of whoever gains 
 ROUNDING = 1e-12  # gains below this part of what is earned are none
 NOTHING = 1e-100  # rewards below are 0
 HUGE = 1e15  # sums beyond are no numbers of a learner
-SMALL = 100_000  # shares of a plan that is kept as it is; larger ones are made anew from their prices
+SMALL = 100_000  # shares of a plan that is kept as it is; larger ones are recomputed from their prices
 
 TRUST = "forecasts are trusted while at least this share of the predicted gain is realised; 0: always"
 FORECAST, PAST = "forecast", "past"  # the two plans: with what is expected, and with the mean of what was
@@ -138,7 +138,7 @@ class Priced(Step):
         if not self.replay or "share" not in memory or not memory["trusted"] or not sets.single or episode.number == 0:
             return 0.0
         worthless = self._worthless(memory, episode.pools) if self.rest and not episode.pools.view.exact else None
-        return gain_of_drawing(episode.pools, memory["share"], worthless, sets.low, estimate.gain, episode.luck)
+        return gain_of_drawing(episode.pools, memory["share"], worthless, sets.low, estimate.gain, episode.draw_key)
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
         """Plan with the last forecast, or the past, at the beta that it had."""

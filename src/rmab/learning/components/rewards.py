@@ -144,7 +144,7 @@ class ImplicitExploration(RewardEstimator):
         from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (few ask)
 
         pools = episode.pools
-        rates = executed_occupancy(pools, episode.policy, episode.counts, episode.luck)
+        rates = executed_occupancy(pools, episode.policy, episode.counts, episode.draw_key)
         visits = by_phase(rates, pools.view.steps, pools.view.phases)
         expected = of_payoffs(pools, visits) + exploration(pools.view, self.epsilon)
         return RewardEstimate(implicit_estimate(episode.observed, expected))
