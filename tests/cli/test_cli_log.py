@@ -67,7 +67,7 @@ def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--must", "nobody"), "there is no arm 'nobody'"),
+        (("--must", "nobody"), "unknown arm 'nobody'"),
         (("--floor", "3"), "floor: 186 arms cannot each have a turn"),
         (("--cap", "east=3"), "there is no group 'east'"),
         (("--cap", "east"), "expected name=number"),

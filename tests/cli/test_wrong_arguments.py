@@ -67,7 +67,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Feedback(0, [[0], [0]], [[1e300]], REWARD), "actions must be a table of whole numbers"),
     (lambda: rmab.make_learner("random").plan(WRONG), "state must be a State, got int"),
     (lambda: rmab.make_learner("random").learn(_begun(), WRONG), "feedback must be a Feedback, got int"),
-    (lambda: replace(_begun(), arrays=WRONG), "arrays must be a Mapping, got int; what is kept is given by name"),
+    (lambda: replace(_begun(), arrays=WRONG), "arrays must be a Mapping, got int; give arrays by name"),
     (lambda: rmab.run(TASK, "random", feedback=LINES), "feedback must be text, got ndarray"),
     (lambda: rmab.runs.Comparators(WRONG, REWARD), "problem must be a Problem"),
     (lambda: rmab.runs.Comparators(PROBLEM, WRONG), "rewards must be an array, finite floats of shape"),
@@ -132,7 +132,7 @@ def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fit
     if fits:
         check_arrays({"x": np.zeros(2, dtype=dtype)}, declared)
         return
-    with pytest.raises(ModelError, match="x must hold real numbers"):
+    with pytest.raises(ModelError, match="x must contain real numbers"):
         check_arrays({"x": np.zeros(2, dtype=dtype)}, declared)
 
 

@@ -214,7 +214,7 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
     assert not calls.active.any()
     assert calls.notes[1:] == (
         "0 of 3 places are used: a call is not known to help anybody else",
-        "what a call changes in 'x', 'y' was never seen, and is taken to be nothing",
+        "the log has no call in 'x', 'y': its effect there is assumed to be zero",
     )
     with pytest.raises(rmab.errors.ModelError, match="what a call brings cannot be told"):
         rmab.data.evaluate(fitted, 3)

@@ -158,7 +158,7 @@ def test_a_list_says_for_which_period_it_is_and_another_can_be_set() -> None:
     now = rmab.data.decide(fitted, 10, period="9")
     assert now.period == "9"
     assert not {"n1", "n2"} & set(now.ids)  # they had their call already
-    assert "'n1', 'n2' had a call in 9 already: not on the list, and take no place" in now.notes
+    assert "'n1', 'n2' had a call in 9 already: not on the list, and use no place" in now.notes
     assert "n1" in rmab.data.decide(fitted, 10, period="9", must=["n1"]).ids
     assert rmab.data.decide(fitted, 6, period="12").period == "12"
     for wrong in ("8", "week 9", "9999999"):
@@ -171,7 +171,7 @@ def test_whoever_was_acted_on_in_the_period_of_a_list_takes_no_place() -> None:
     model = rmab.data.fit(read(table(*rows)), reward={"engaged": 1})
     found = rmab.data.decide(model, 8, period="11", random_share=1.0)
     assert dict(zip(found.arms, found.probability > 0, strict=True)) == {f"n{n}": n != 3 for n in range(8)}
-    assert "'n3' had a call in 11 already: not on the list, and take no place" in found.notes
+    assert "'n3' had a call in 11 already: not on the list, and use no place" in found.notes
     assert "n3" in rmab.data.decide(model, 8, period="11", must=["n3"]).ids
 
 
@@ -181,9 +181,9 @@ def test_somebody_who_has_left_may_be_named_in_must_not() -> None:
     found = rmab.data.decide(fitted, 3, must_not=["n3", "n1"])
     assert "must_not: 'n3' have left anyway (gone_after)" in found.notes
     assert not {"n1", "n3"} & set(found.ids)
-    with pytest.raises(rmab.errors.ModelError, match="must: there is no arm 'n3'; some of them are taken to have left"):
+    with pytest.raises(rmab.errors.ModelError, match="must: unknown arm 'n3'; some of them are taken to have left"):
         rmab.data.decide(fitted, 3, must=["n3"])
-    with pytest.raises(rmab.errors.ModelError, match="must_not: there is no arm 'nobody'"):
+    with pytest.raises(rmab.errors.ModelError, match="must_not: unknown arm 'nobody'"):
         rmab.data.decide(fitted, 3, must_not=["nobody"])
 
 

@@ -131,7 +131,7 @@ def test_lines_tell_what_is_going_on() -> None:
         ({"seed": -1}, "seed must be 0 or more, got -1"),
         ({"candidates": [["a"]]}, r"a candidate is the name of a planner, a table of .*, got \['a'\]"),
         ({"candidates": 3}, "candidates must be a list of names and planners"),
-        ({"progress": 3}, "progress must be a function of a line, got int"),
+        ({"progress": 3}, "progress must be a function of a line of text, got int"),
     ],
 )
 def test_wrong_arguments(given: dict[str, Any], message: str) -> None:

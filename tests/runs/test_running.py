@@ -277,7 +277,7 @@ class TestErrors:
 
     def test_begin_takes_a_view(self):
         with pytest.raises(
-            rmab.errors.ModelError, match=r"a learner begins with a View, for instance task.view\(\), got Task"
+            rmab.errors.ModelError, match=r"a learner begins with a View, for example task.view\(\), got Task"
         ):
             rmab.make_learner("ucmd").begin(small_task())
 

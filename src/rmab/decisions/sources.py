@@ -1,4 +1,4 @@
-"""Candidates from what there is: a model, a learner's plan, an index policy, or indices made by hand."""
+"""Candidates from a model, a learner's plan, an index policy, or custom indices."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Source = Fit | EpisodePlan | PlanResult | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
 
-RECENT = 5  # periods that show how many states are usual
+RECENT = 5  # periods that define the usual number of states
 
 
 def candidates_of(
     source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
 ) -> tuple[Candidates, int]:
-    """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    """Return the candidates of any source, and the budget; the arguments are those of `rmab.data.decide`."""
     horizon, step = as_integer(horizon, "horizon"), as_integer(step, "step")
     given = {"states": states, "step": step or None, "horizon": None if horizon == DEFAULT_HORIZON else horizon}
     given |= {name: one for name, one in arms.items() if name != "period"}
@@ -45,7 +45,7 @@ def candidates_of(
         case _ if callable(getattr(policy, "act", None)):  # a policy, a learner's plan, the result of rmab.plan
             if not isinstance(policy, IndexPolicy) or policy.rounding != "top":
                 kind = type(policy).__name__
-                raise ModelError(f"a list needs an index of every arm, and {kind} has none here: play it with policy.act")
+                raise ModelError(f"a list needs an index of every arm, but {kind} has none here; use policy.act")
             _refuse(given, "a policy", "horizon")
             found = candidates_of_policy(policy, states, step, **arms)
             limit = policy.budget[step] if isinstance(policy.budget, np.ndarray) else policy.budget
@@ -57,19 +57,19 @@ def candidates_of(
             _refuse(given, "a table of indices", "step", "horizon", *(["ids"] if isinstance(source, Mapping) else []))
             found = Candidates.of(source, states=states, **arms)  # type: ignore[arg-type]
     if budget is None:
-        raise ModelError("budget: how many can be activated? Indices alone do not say it")
+        raise ModelError("budget is missing; give the number of arms to activate")
     return found, budget
 
 
 def _refuse(given: dict[str, Any], what: str, *names: str) -> None:
-    """Raise ModelError where an argument is given that this kind of source cannot use."""
+    """Raise ModelError if an argument is given that this kind of source does not use."""
     for name in names:
         if given[name] is not None:
-            raise ModelError(f"{name} does not go with {what}, which has its own, or none: leave it out", field=name)
+            raise ModelError(f"{name} cannot be combined with {what}; leave it out", field=name)
 
 
 def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> Candidates:
-    """Return the arms of a model with their index: what acting now is worth, by a plan over the horizon."""
+    """Return the arms of a model with their index: the expected gain of acting now, by a plan over the horizon."""
     plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
     now, present, names = fit.situation, fit.present, (*fit.state_names, "(never seen)")
     here = now.belief[present].sum(axis=0) > 0
@@ -105,11 +105,11 @@ def _explain_period(fit: Fit) -> str:
     states = np.bincount(log.period[log.state >= 0], minlength=last + 1)
     before = states[:last][states[:last] > 0][-RECENT:]
     usual = int(np.median(before)) if before.size else 0
-    partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are guessed"
+    partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are estimated"
     partly *= bool(2 * states[last] < usual)
     if planned > last:
         few = yes < fit.usual_budget / 2
-        hint = f"; if the list of {final} is still to be made, say so: period='{final}' (--for {final})" if few else ""
+        hint = f"; if the list of {final} is not made yet, use period='{final}' (--for {final})" if few else ""
         return f"for {label}: {seen}{partly}{hint}"
     done = "no action is entered in it yet" if not yes + no else seen
     blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
@@ -119,7 +119,7 @@ def _explain_period(fit: Fit) -> str:
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:
-    """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
+    """(N,) the expected gain of acting now: Q(s, 1) - Q(s, 0) at the plan's prices, averaged over the belief."""
     advantage = plan.advantage[:, 0]  # (C, S)
     index = np.einsum("ns,ns->n", fit.belief, advantage[plan.blocks.block_of])
     scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
@@ -129,12 +129,12 @@ def index_now(fit: Fit, plan: Fluid) -> FloatArray:
 def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: int, **arms: Any) -> Candidates:
     """Return the arms of an index policy in states (N,) at a step; arms as in `Candidates.of`."""
     if states is None:
-        raise ModelError("states: where are the arms now? A plan has an index for every state")
+        raise ModelError("states are missing; give the current state of every arm")
     table = policy.table
     place = as_indices(states, "states", table.shape[:1], table.shape[-1])
     every = np.arange(len(table))
     at = int(as_indices(step, "step", (), table.shape[1])) if table.ndim == 3 else 0
     index = table[every, place] if table.ndim == 2 else table[every, at, place]
     if policy.cost is not None:
-        raise ModelError("a list gives everybody one place: this policy has costs; ask policy.act", code="unsupported")
+        raise ModelError("lists do not support costs; use policy.act", code="unsupported")
     return replace(Candidates.of(index, states=place.tolist(), **arms), least=policy.floor)

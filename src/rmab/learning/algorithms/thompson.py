@@ -21,7 +21,7 @@ from rmab.learning.pools import refuse_forced
 from rmab.learning.state import Arrays
 from rmab.model import View
 
-KEY = 101  # of the stream that draws come from
+KEY = 101  # key of the random stream
 
 
 @configured
@@ -33,10 +33,10 @@ class Thompson(IndexLearner):
     any_budget = True
     TUNED = {"prior": 2.0}
     preset: Preset = option(default="theory", help=PRESET)
-    prior: float | None = option(default=None, ge=1e-12, le=1e6, help="the weight of every transition before it was seen")
+    prior: float | None = option(default=None, ge=1e-12, le=1e6, help="prior weight of every transition")
 
     def refuses(self, view: View) -> str:
-        """Return that somebody must have a choice."""
+        """Reject budgets that leave no choice."""
         return refuse_forced(view)
 
     def prepare(self, known: Knowledge) -> Arrays:

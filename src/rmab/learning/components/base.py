@@ -1,4 +1,4 @@
-"""What all components share: options, memory in plain arrays, and what they observe of an episode."""
+"""The base of all components: options, memory in plain arrays, and what they observe of an episode."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rmab.solvers.transitions import TransitionSets
 
 
 class Component(Configured):
-    """Base of all components. A component holds its options; what it learns is in the memory that it returns.
+    """Base of all components. A component has options; what it learns is in the memory that it returns.
 
     draws       whether it draws arm by arm, so that results depend on the order of the arms.
-    feedback    the feedback without which it is not defined.
+    feedback    the feedback that it needs.
     anywhere    whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the
-                plan (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
-    privileged  what it is told that no real programme knows; empty for an honest part. A privileged part has `inform`.
+                plan (`Episode.mass`) nor the policy is what was executed, and it must not use them.
+    privileged  what it knows that no real programme knows, or empty. A privileged component has `inform`.
     """
 
     draws: ClassVar[bool] = False
@@ -31,26 +31,26 @@ class Component(Configured):
     privileged: ClassVar[str] = ""
 
     def inform(self, problem: Problem) -> Self:  # noqa: ARG002
-        """Override in a privileged part: return the one that knows what it may of the problem. `rmab.run` calls it."""
+        """Override in a privileged component: return one informed of the problem. `rmab.run` calls it."""
         return self
 
     def state_spec(self, pools: Pools) -> ArraySpecs:  # noqa: ARG002
-        """Override: declare the arrays that the memory must have. Memories from files are checked by it."""
+        """Override: declare the arrays of the memory. Memories from files are checked against it."""
         return {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Episode:
-    """All that a part may know of an episode that ended.
+    """Everything that a component may know of a finished episode.
 
     Parameters
     ----------
     pools : Pools
         Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
     number : int
-        Of the episode, from 0.
+        Number of the episode, from 0.
     seed : int
-        Of the learner.
+        Seed of the learner.
     feedback : Feedback
         The trajectory of every arm, and the rewards that were revealed.
     observed : Observed
@@ -58,9 +58,9 @@ class Episode:
     before, counts : (G, S, 2, S) int arrays
         Transitions counted before the episode, and with it.
     basis : (G, S, 2, S) int array
-        The counts that the sets in force were made of.
+        The counts behind the current sets.
     in_force, executed : functions
-        Make these sets, and the plan that was executed; see `sets`, `policy` and `mass`.
+        Build these sets, and the executed plan; see `sets`, `policy` and `mass`.
     """
 
     pools: Pools
@@ -76,7 +76,7 @@ class Episode:
 
     @cached_property
     def sets(self) -> TransitionSets:
-        """The sets of every block that the plan was made with; built when asked for."""
+        """The sets of every block behind the plan; built on demand."""
         return self.in_force()
 
     @cached_property
@@ -85,15 +85,15 @@ class Episode:
 
     @property
     def policy(self) -> Policy:
-        """What was executed; built when asked for."""
+        """The executed policy; built on demand."""
         return self._plan[0]
 
     @property
     def mass(self) -> FloatArray:
-        """(C, H, S, 2) the plan behind it; built when asked for."""
+        """(C, H, S, 2) the plan behind it; built on demand."""
         return self._plan[1]
 
     @property
     def draw_key(self) -> tuple[int, int]:
-        """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
+        """Seed and number: the key of this episode's random draws, so that the same state always draws the same."""
         return self.seed, self.number
