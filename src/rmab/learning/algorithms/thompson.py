@@ -4,7 +4,7 @@ Before every episode one kernel per group is drawn: each row from Dirichlet(prio
 possible. The policy is the Lagrangian index of the fluid LP of this draw.
 
 Knowledge: nothing of the kernels; a Dirichlet prior. Feedback: bandit. The paper has rewards that are known functions of the
-states; ours are running means, 1 where nothing was seen. Hard budget: the paper takes any policy map that keeps it; ours
+states; ours are running means, 1 if never seen. Hard budget: the paper takes any policy map that keeps it; ours
 activates the B highest indices. Theory: prior 1, uniform; tuned: 2 (docs/tuning.md).
 """
 

@@ -5,7 +5,7 @@ current price of activation (extended value iteration replaces the paper's bilin
 Whittle index of these kernels; the next price is the B-th largest index, averaged over the steps of the episode.
 
 Knowledge: nothing of the kernels; L1 balls of radius sqrt(2 S ln(2 S A N t^4 / epsilon) / m). Feedback: bandit. The paper
-knows the rewards; ours are running means, 1 where nothing was seen. Hard budget: as published, the B highest indices are
+knows the rewards; ours are running means, 1 if never seen. Hard budget: as published, the B highest indices are
 activated. The discount, which the paper leaves open, is 1 - 1/H. Tuned: the theory's own radius won
 (docs/tuning.md).
 """

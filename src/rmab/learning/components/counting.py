@@ -93,7 +93,7 @@ class Exploration(Component):
     the order of arms. At least the last episode is left for the policy that it commits to.
     """
 
-    scale: float = option(default=1.0, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
+    scale: float = option(default=1.0, ge=1e-12, le=100, help="exploration episodes, in units of T^(2/3)")
 
     def continues(self, pools: Pools, visits: IntArray, episode: int) -> bool:
         """Return whether the coming episode (from 0) is for exploration, after visits (G, S, 2)."""

@@ -6,115 +6,26 @@ project exp(beta * direction) times the uniform reference, where the direction i
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rmab.common import FloatArray, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import RewardEstimate
+from rmab.learning.components.base import RewardEstimate, Step, StepResult
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools, share_of
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, masses
 from rmab.model import View
 from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.projection.project import Projection, project_onto
 from rmab.solvers.transitions import TransitionSets
-
-if TYPE_CHECKING:
-    from rmab.solvers.projection.project import Projection
 
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
 DEEPEST = 600.0  # distance below the largest exponent at which a reference would underflow
 STEEP = 300.0  # larger exponents are always centred, so that exp does not overflow
 PART = 0.1  # share of the plan's gain that entropy may cost
 LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
-
-MadeSets = Callable[[], TransitionSets]  # builds the sets of every block on demand
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StepResult:
-    """A plan, and the memory of the step. It has a mass; or a share, unless `last` recomputes it from the memory.
-
-    Parameters
-    ----------
-    mass : (C, H, S, 2) float array, optional
-        Occupancy of every block.
-    iterations : int
-        Iterations of the solver.
-    memory : mapping of str to array
-        Memory for the next step.
-    share : (C, H, S) float array, optional
-        Active share of every block, step and state; by default, that of the mass.
-    drawn : bool
-        Whether the shares must be drawn unchanged, whichever execution is chosen.
-    visits : function, optional
-        Returns the expected visits of every block, state and action, (C * K, S, 2), if there is no mass.
-    """
-
-    mass: FloatArray | None = None
-    iterations: int = 0
-    memory: Memory = field(default_factory=dict)
-    share: FloatArray | None = None
-    drawn: bool = False
-    visits: Callable[[], FloatArray] | None = None
-
-    @property
-    def shares(self) -> FloatArray:
-        """(C, H, S) active share of every block, step and state."""
-        if self.share is not None:
-            return self.share
-        if self.mass is None:
-            raise ModelError("a plan needs a mass or a share")
-        return share_of(self.mass)
-
-
-class Step(Component, ABC):
-    """A component that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
-
-    stored  whether plans are occupancies, which the learner stores. Otherwise they only have shares, and are not stored:
-            `again` recomputes them from the memory.
-    """
-
-    stored: ClassVar[bool] = True
-
-    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
-        """Return the first plan, before any reward is known, given the sets of every block."""
-        plan = _projected(pools, sets, _uniform(pools), None)
-        return StepResult(plan.mass, plan.iterations)
-
-    def __init_subclass__(cls, **options: object) -> None:
-        """Let a step with `again` plan for any situation, unless it declares otherwise."""
-        super().__init_subclass__(**options)
-        if "anywhere" not in vars(cls):
-            cls.anywhere = cls.again is not Step.again
-
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:  # noqa: ARG002
-        """Override to plan for any situation: return the plan for the start, budget and horizon of `pools`.
-
-        Given are the memory and the sets of every block; the memory of the plan is dropped.
-        """
-        raise ModelError(f"{type(self).__name__} only plans for the start, budget and horizon of its view")
-
-    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
-        """Return the last plan of `begin` or `move`, if it is not stored; override if the memory has it."""
-        return self.again(memory, pools, sets())
-
-    def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
-        """Override if known: (H,) the price of an activation at each step."""
-        return None
-
-    def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:  # noqa: ARG002
-        """Override if known: (H,) shares below which activation is expected to do harm, by step."""
-        return None
-
-    @abstractmethod
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
-        """Return the next plan, given the episode that ended, the new sets of every block, and the estimated rewards."""
 
 
 @configured
@@ -149,7 +60,7 @@ class Active(Step):
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
-        return self._kept(_projected(pools, sets, _uniform(pools), None, self._budget(pools)), {})
+        return self._kept(project_uniform(pools, sets, self._budget(pools)), {})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Tilt the last plan and project it."""
@@ -253,13 +164,13 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
     return entropy / (part * gain) if gain > 0 else np.inf
 
 
-def _uniform(pools: Pools) -> FloatArray:
-    """(C, H, S, 2, S) the uniform reference."""
+def project_uniform(pools: Pools, sets: TransitionSets, budget: FloatArray | None = None) -> Projection:
+    """Return the projection of the uniform occupancy, the plan before any reward is known."""
     view = pools.view
     shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
     numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
     check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
-    return np.full(shape, 1.0 / (view.states**2 * 2))
+    return _projected(pools, sets, np.full(shape, 1.0 / (view.states**2 * 2)), None, budget)
 
 
 def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
@@ -274,8 +185,6 @@ def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, directi
 def _projected(
     pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
-    from rmab.solvers.projection.project import project_onto  # noqa: PLC0415  (many modules, which few steps need)
-
     view = pools.view
     limit = view.budgets if budget is None else budget
     return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)
