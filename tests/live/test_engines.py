@@ -206,7 +206,7 @@ def test_lists_ahead_are_replaced_and_the_one_that_was_used_is_recorded(store: A
     p.correct(2, [{"arm": one, "state": "high"} for one in first[0].decision.ids], reason="late")
     second = p.ask_ahead(3)
     assert second[0].event > first[-1].event
-    with pytest.raises(ModelError, match=r"event \d+ issued no list of 3"):
+    with pytest.raises(ModelError, match=r"event \d+ issued no list for 3"):
         p.ask(3, issued=second[1].event)
     p.leave([first[0].decision.ids[0]], period=3)
     p.join(["late"], group="a", state="low", period=3)
@@ -214,7 +214,7 @@ def test_lists_ahead_are_replaced_and_the_one_that_was_used_is_recorded(store: A
     assert found.ids == first[0].decision.ids[1:]
     assert found.notes == (f"this list was issued ahead, in event {first[0].event}",)
     assert found.probability[found.arms.index("late")] == 0
-    with pytest.raises(ModelError, match="3 is decided already, by another list"):
+    with pytest.raises(ModelError, match="3 is already decided, by another list"):
         p.ask(3, issued=second[0].event)
     with pytest.raises(ModelError, match="issued no list"):
         p.ask(4, issued=12345)
