@@ -107,7 +107,7 @@ def test_parts_of_a_page_are_put_between_their_marks(pages: dict[str, Any]) -> N
         (["growth", "--tiny", "--docs", "made"], "--tiny needs --out"),
         (["growth", "--rounds", "0"], "must be at least 1"),
         (["growth", "--workers", "0"], "must be at least 1"),
-        (["reproduction", "--docs", "made"], "no such file, and only parts of it are made"),
+        (["reproduction", "--docs", "made"], "there is no such file, and only parts of it are made"),
     ],
 )
 def test_bad_arguments_are_told_before_anything_is_run(

@@ -1,8 +1,8 @@
 """Does the model fit? Earlier predictions beside observed outcomes, for every group.
 
 The last periods are predicted from the reports of all earlier ones, and only from those. For a group and whether the action
-was executed, the prediction is the share of arms that end the period in the best state; the interval is the variation of a correct
-prediction (normal approximation of a sum of independent outcomes).
+was executed, the prediction is the share of arms that end the period in the best state; its interval is that of a
+correct prediction (normal approximation of a sum of independent outcomes).
 """
 
 from __future__ import annotations
