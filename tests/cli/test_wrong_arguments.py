@@ -92,7 +92,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", decimal=LINES), "decimal must be"),
     (
         lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", states={"low": 10**400}),
-        "states: the least reading of 'low' must be a number",
+        "states: the smallest reading of 'low' must be a number",
     ),
     (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
     (lambda: Job.from_text("{}"), r"the text of a job must be as to_text wrote it \('task'\)"),

@@ -152,7 +152,7 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
         ({"floor": 10, "random_share": 0.1}, "floor: 400 arms cannot each have a turn every 10 periods with 36 places"),
         ({"floor": 12, "caps": {"district=centre": 3}}, "arms of district=centre need"),
         ({"floor": 0}, "floor must be a number of periods"),
-        ({"caps": {"east": 3}}, "caps: there is no group 'east'; the groups are age=20-29"),
+        ({"caps": {"east": 3}}, "caps: unknown group 'east'; available: age=20-29"),
         ({"caps": {"centre": 3, "district=centre": 4}}, "a group is given twice; keep one"),
         ({"caps": {"centre": -1}}, "must be 0 or more"),
         ({"caps": {"centre": 1.5}}, "must be a whole number"),

@@ -104,11 +104,11 @@ def test_indices_made_by_hand_are_a_table_or_an_array() -> None:
         ([1.0, np.nan], {"budget": 1}, r"index\[1\] must be in"),
         ([[1.0]], {"budget": 1}, "index must be one number for each arm"),
         ([1.0, 2.0], {"budget": 1, "ids": ["a"]}, r"index must have shape \(1,\), got \(2,\)"),
-        ([1.0, 2.0], {"budget": 1, "ids": ["a", "a"]}, "ids: 'a' is there twice"),
+        ([1.0, 2.0], {"budget": 1, "ids": ["a", "a"]}, "ids: 'a' is given twice"),
         ([1.0, 2.0], {"budget": 1, "groups": {"g": ["x"]}}, "groups: 'g' must have 2 values"),
         ([1.0, 2.0], {"budget": 1, "states": ["x"]}, "states must have 2 entries"),
         ([1.0, 2.0], {"budget": 1, "waited": [2**63 - 1, 0]}, r"waited\[0\] must be in"),
-        ([1.0, 2.0], {"budget": 1, "caps": {"x": 1}}, "caps: there is no group 'x'; the groups are none"),
+        ([1.0, 2.0], {"budget": 1, "caps": {"x": 1}}, "caps: unknown group 'x'; available: none"),
         (["a"], {"budget": 1}, "index: not an array of numbers"),
         (rmab.IndexPolicy([[1.0]], 1), {}, "states are missing"),
         (rmab.IndexPolicy([[1.0]], 1), {"states": [2**63 - 1]}, r"states\[0\] must be in"),
@@ -210,7 +210,7 @@ def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
     best = rmab.plan(problem, reward, candidates=["lagrangian"], episodes=20)
     assert decide(best, states=[0, 1, 0]).ids == decide(best.policy, states=[0, 1, 0]).ids
     rolling = rmab.make_planner("rolling")(problem, reward)
-    with pytest.raises(rmab.errors.ModelError, match="a list needs an index of every arm, and Rolling has none here"):
+    with pytest.raises(rmab.errors.ModelError, match="a list needs an index of every arm, but Rolling has none here"):
         decide(rolling, 1, states=[0, 1, 0])
     with pytest.raises(rmab.errors.ModelError, match="horizon cannot be combined with a policy"):
         decide(best, states=[0, 1, 0], horizon=3)
@@ -220,7 +220,7 @@ def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
     ("edit", "words"),
     [
         ({"rank": [0, 0]}, "rank must be 0, 1, 2, ... of the arms, each once"),
-        ({"arms": ["a", "a"]}, "'a' is there twice"),
+        ({"arms": ["a", "a"]}, "'a' is given twice"),
         ({"index": [-1.0, -2.0]}, "rank does not match index"),
         ({"probability": [0.0, 0.0]}, "probability is 0 for an arm that is on the list"),
         ({"extra": 1}, "unknown field 'extra'"),

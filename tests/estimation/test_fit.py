@@ -216,7 +216,7 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
         "0 of 3 places are used: a call is not known to help anybody else",
         "the log has no call in 'x', 'y': its effect there is assumed to be zero",
     )
-    with pytest.raises(rmab.errors.ModelError, match="what a call brings cannot be told"):
+    with pytest.raises(rmab.errors.ModelError, match="the effect of a call is unknown"):
         rmab.data.evaluate(fitted, 3)
     with pytest.raises(rmab.errors.ModelError, match="which state is good"):
         rmab.data.fit(read(table(*rows)))

@@ -113,7 +113,7 @@ def test_what_is_not_order_free_needs_episodes(store: Any) -> None:
     assert not is_order_free(rmab.make_learner("rmab-ucrl", version="window"))
     with pytest.raises(ModelError, match="ucmd is not order-free"):
         begin(store, engine="ucmd")
-    with pytest.raises(ModelError, match="no programme has that"):
+    with pytest.raises(ModelError, match="which no programme has"):
         begin(store, engine="whittle")
     with pytest.raises(ModelError, match="a programme in episodes declares what states are worth"):
         begin(store, horizon=3, reward=None)

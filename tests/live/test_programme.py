@@ -245,7 +245,7 @@ def test_wrong_periods_are_refused(store: Any) -> None:
     p.ask("2026-W47")
     assert p.ask("2026-W47").ids == p.ask("2026-W47").ids
     p.ask("2026-W49")  # one was forgotten
-    with pytest.raises(ModelError, match="2026-W48 was never decided, and 2026-W49 was"):
+    with pytest.raises(ModelError, match="2026-W48 was never decided, but 2026-W49 was"):
         p.ask("2026-W48")
     with pytest.raises(ModelError, match=r"2062-W47 is \d+ periods after 2026-W49"):
         p.ask("2062-W47")
@@ -258,7 +258,7 @@ def test_wrong_periods_are_refused(store: Any) -> None:
         p.correct("2025-W47", report, reason="late")
     with pytest.raises(ModelError, match="2062-W47 is"):
         p.missing("2062-W47")
-    with pytest.raises(ModelError, match="2026-W48 was never decided, and 2026-W49 was"):
+    with pytest.raises(ModelError, match="2026-W48 was never decided, but 2026-W49 was"):
         p.override("2026-W48", add=IDS[:1], reason="late")
     assert len(p.events) == events
     assert p.ask("2027-W20", skip=True).period == "2027-W20"
@@ -301,7 +301,7 @@ def test_an_empty_first_period(store: Any) -> None:
     with pytest.raises(ModelError, match="give the first period"):
         p.join(["more"])
     assert len(p.ask("2026-W48").ids) == 3
-    with pytest.raises(ModelError, match="there is a programme 'p' already, with other settings"):
+    with pytest.raises(ModelError, match="programme 'p' already exists, with other settings"):
         store.create("p", states=STATES, budget=4, reward={"high": 1})
 
 

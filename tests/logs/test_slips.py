@@ -162,7 +162,7 @@ def test_a_list_says_for_which_period_it_is_and_another_can_be_set() -> None:
     assert "n1" in rmab.data.decide(fitted, 10, period="9", must=["n1"]).ids
     assert rmab.data.decide(fitted, 6, period="12").period == "12"
     for wrong in ("8", "week 9", "9999999"):
-        with pytest.raises(rmab.errors.ModelError, match="period: a list can be for 9, the last of the log, 10, or"):
+        with pytest.raises(rmab.errors.ModelError, match="period must be 9, the last of the log, 10, or"):
             rmab.data.decide(fitted, 6, period=wrong)
 
 
@@ -224,7 +224,7 @@ def test_a_quotation_mark_too_many_in_the_header_is_found_at_once(tmp_path: Path
     path = tmp_path / "log.csv"
     path.write_text('id,"week,state,called\n' + "a,1,x,0\n" * 100_000, encoding="utf-8")
     told = problems(read, path)
-    assert told == ["line 1: the names of the columns take over 100,000 bytes; is there a quotation mark too many?"]
+    assert told == ["line 1: the header is longer than 100,000 bytes; check for an extra quotation mark"]
     path.write_text("\n" * 300_000 + f"{HEADER}\na,1,x,0\na,2,y,1\n", encoding="utf-8")
     assert read(path).arms == ("a",)
     path.write_text('"' * 50_000 + "\n" * 200_000, encoding="utf-8")
@@ -238,7 +238,7 @@ def test_a_header_that_is_too_long_is_refused(tmp_path: Path, begin: str, names:
     for text in (f"{begin}{names}\na,1,x,0\n", f"{begin}{names}"):
         path.write_text(text, encoding="utf-8", newline="")
         assert problems(read, path) == [
-            f"line {len(begin) + 1}: the names of the columns take over 100,000 bytes; is there a quotation mark too many?"
+            f"line {len(begin) + 1}: the header is longer than 100,000 bytes; check for an extra quotation mark"
         ]
 
 

@@ -1,10 +1,10 @@
-"""Arms that differ within their groups: an arm's own records move its level and its effect away from those of its group.
+"""Arms that differ within their groups: the records of an arm move its level and its effect away from those of its group.
 
 The rows of an arm under the more common action of each state are rows of its group, tilted: q(y) is proportional to
 p(y) exp(b_n(y)), with one b_n for all states, as an arm that does badly does so anywhere. b_n is normal with mean 0 and a
 covariance that is common to all arms: a multinomial logit with random effects, fitted by EM, with b_n by Newton's method
-and its spread by the curvature (Laplace; Breslow & Clayton 1993). Rows of a group that are fitted as if its arms were alike
-tell too little of this: those in a good state are mostly good arms, and so the rows of that state are already theirs. So
+and its spread by the curvature (Laplace; Breslow & Clayton 1993). Rows of a group that are fitted as if its arms were equal
+underestimate this: those in a good state are mostly good arms, and so the rows of that state are already theirs. So
 rows p without a tilt, tilts and covariance are estimated in turn.
 
 The effect of an arm is that of its group, as a tilt of the arm's own level; its records with an action tilt it further, in
@@ -22,19 +22,21 @@ import numpy as np
 from rmab.common import FloatArray, IntArray
 from rmab.logs.log import Log
 
-CLEAR = 5.0  # gain in the logarithm of the likelihood of records that were left out, below which arms are alike
+CLEAR = (
+    5.0  # gain in the logarithm of the likelihood of records that were left out, below which arms are taken to be identical
+)
 FOLDS, PASSES, ROUNDS = 4, 4, 60  # of records, of Newton's method, and of EM
 FIRST, RIDGE, FARTHEST = 0.3, 1e-3, 6.0  # variance of tilts: at first, and at least; the largest logarithm of one
 FASTER = 1.7  # than scaling: it converges below 2
-PRIOR = 2.0  # visits that rows of a group are worth when they are fitted again
+PRIOR = 2.0  # prior weight of the rows of a group, in visits
 FAINT = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class ArmRows:
-    """What is known of single arms: counts (2, N, S, S) under the common action (S,) and the other, and their groups (N,).
+    """Estimates of single arms: counts (2, N, S, S) under the common action (S,) and the other, and their groups (N,).
 
-    spread: covariances (S, S) of levels and of effects, None where arms are alike in it. ratio (G, S, S): rows of groups
+    spread: covariances (S, S) of levels and of effects, None if arms do not differ in it. ratio (G, S, S): rows of groups
     without a tilt over those that are fitted as if arms were alike; but for a factor, the same in all groups.
     """
 
@@ -120,7 +122,7 @@ def expected(counts: FloatArray, level: FloatArray) -> FloatArray:
 
 
 def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray, weights: FloatArray | float = 1.0) -> ArmRows | None:
-    """Return what is known of single arms, given kernels of groups (G, S, 2, S); None where arms of a group are alike.
+    """Return the estimates of single arms, given kernels of groups (G, S, 2, S); None if arms of a group do not differ.
 
     weights (S,): of transitions, by where they lead.
     """

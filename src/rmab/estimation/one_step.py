@@ -124,10 +124,10 @@ class Halves:
         self.size = visits.sum(axis=3)
         chance = np.divide(visits[..., 1], self.size, out=np.zeros(self.size.shape), where=self.size > 0)
         acts = self.size * self.wanted
-        blind, always = (self.wanted > 0) & (chance < LEAST), (self.wanted < 1) & (chance > 1 - LEAST)
-        self.covered = (self.size > 0) & ~blind & ~always
+        uncovered, always = (self.wanted > 0) & (chance < LEAST), (self.wanted < 1) & (chance > 1 - LEAST)
+        self.covered = (self.size > 0) & ~uncovered & ~always
         self.acts, self.always = float(acts.sum()), float(self.size[always].sum() / self.size.sum())
-        self.overlap = 1.0 - float(acts[blind].sum()) / self.acts if self.acts > 0 else 1.0
+        self.overlap = 1.0 - float(acts[uncovered].sum()) / self.acts if self.acts > 0 else 1.0
         self.least = float(chance[self.covered & (self.wanted > 0)].min(initial=1.0))
         self.effective = self._effective(visits)
         paid = np.einsum("hgsay,gy->hgs", counts, self.pays)[self.covered].sum()
@@ -147,7 +147,7 @@ class Halves:
     def refusal(self, word: str) -> str:
         """Return why there can be no check; nothing where there can."""
         if self.resampler.few:
-            return f"there are only {self.resampler.known} arms with records, too few to part them into halves"
+            return f"there are only {self.resampler.known} arms with records, too few to split into halves"
         if self.acts <= 0:
             return f"the plan would have made no {word} in the states of the log"
         if self.overlap < 1 - GROUPS_LOST:

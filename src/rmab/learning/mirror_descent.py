@@ -177,8 +177,8 @@ class MirrorDescent(Learner):
         sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
         refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
-        learned = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
-        estimate = _with_zeros(pools, learned) if components.estimator.knows_zeros else learned
+        estimate = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
+        estimate = _with_zeros(pools, estimate) if components.estimator.knows_zeros else estimate
         new = self._sets(pools, refresh, sets, state.episode + 1)
         plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)

@@ -144,7 +144,7 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
 def _checked(name: str, arms: int, seed: int) -> int:
     """Return the number of arms; ModelError where an argument is wrong."""
     if not isinstance(name, str) or name != "mothers":
-        raise ModelError(f"there is no example called {name!r:.40}; there is 'mothers'")
+        raise ModelError(f"unknown example {name!r:.40}; available: 'mothers'")
     count = as_integer(arms, "arms")
     if count < 1:
         raise ModelError(f"arms must be at least 1, got {count}")

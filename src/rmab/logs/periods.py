@@ -84,7 +84,7 @@ class Periods:
             if self.label(period) == str(label).strip():
                 return period
         near = f"{self.label(last)}, the last of the log, {self.label(last + 1)}, or one after it"
-        raise ModelError(f"period: a list can be for {near}, written as here; got {quote(label)}", field="period")
+        raise ModelError(f"period must be {near}, written in the same way, got {quote(label)}", field="period")
 
     @property
     def every(self) -> str:
@@ -113,7 +113,7 @@ def parse_periods(
         else:
             why = f" ({one.why})" if one.why else ""
             hint = "" if wrong else f"; {ACCEPTED}"
-            wrong.append((k, f"{quote(values[k])} in column {quote(column)} is no period{why}{hint}"))
+            wrong.append((k, f"{quote(values[k])} in column {quote(column)} is not a period{why}{hint}"))
     findings.add_each(codes, wrong)
     if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
         _refuse_kinds(kinds, moments, values, codes, column, findings)

@@ -119,7 +119,7 @@ def read_log(
         if one is not None
     }
     if by is not None and chance is None:
-        raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
+        raise ModelError("by needs chance; name the column with the probabilities of the draw", field="by")
     names = _check_roles(roles | extra, factors)
     _check_states(states)
     if not isinstance(decimal, str) or decimal not in (".", ","):
@@ -151,13 +151,13 @@ def _check_states(states: States) -> None:
     if states is None:
         return
     if isinstance(states, str) or not isinstance(states, Mapping | Sequence) or len(states) == 0:
-        raise ModelError(f"states must be a list of names, or a table of names and least readings, got {states!r:.60}")
+        raise ModelError(f"states must be a list of names, or a table of names and smallest readings, got {states!r:.60}")
     if len(set(map(str, states))) < len(states):
         raise ModelError(f"states: {list_some(list(states))} are not all different")
     if isinstance(states, Mapping):
         for name, edge in states.items():
             if not is_number(edge) or not -LARGEST < edge < LARGEST:
-                raise ModelError(f"states: the least reading of {quote(name)} must be a number, got {edge!r:.40}")
+                raise ModelError(f"states: the smallest reading of {quote(name)} must be a number, got {edge!r:.40}")
         if len(set(states.values())) < len(states):
             raise ModelError("states: two states begin at the same reading")
 

@@ -23,8 +23,8 @@ class Ucmd(MirrorDescent):
     Examples
     --------
     >>> import rmab
-    >>> from rmab.learning import Direct, Probes, Ucmd
-    >>> Ucmd(estimator=Direct(), probes=Probes(every=0)).draws
+    >>> from rmab.learning import Direct, Priced, Probes, Ucmd
+    >>> Ucmd(estimator=Direct(), step=Priced(rest=False, replay=False), probes=Probes(every=0)).draws
     False
     """
 

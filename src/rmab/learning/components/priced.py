@@ -75,6 +75,11 @@ class Priced(Step):
     replay: bool = option(default=True, help="whether to randomise by the plan's shares if that earns more in replays")
     rest: bool = option(default=True, help="whether arms stay passive where activation is expected to do harm")
 
+    @property
+    def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
+        """Whether there are replays, which simulate every arm, or rest: who rests in the first episode is drawn."""
+        return self.replay or self.rest
+
     def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare the prices of both plans, and the predicted gains."""
         horizon, pairs = pools.view.horizon, pools.zero.shape
