@@ -28,7 +28,7 @@ def test_what_lists_brought(tmp_path: Path) -> None:
     words = ("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--chance", "chance", "--by", "by")
     fields = json.loads(call(*words, "--json").stdout)
     assert (fields["verdict"], fields["all"]["total"], fields["listed"]) == ("more", [20.0], 20)
-    assert "which state is good?" in refused("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "chance")
+    assert "name the good state" in refused("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "chance")
     assert "unknown column 'p'" in call("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "p").stderr
 
 

@@ -87,7 +87,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.data.decide([1.0], 1, groups={"side": POINT}), "groups: 'side' must have 1 values"),
     (lambda: rmab.data.decide([1.0], 1, horizon=LINES), "horizon must be a whole number"),
     (lambda: rmab.data.decide([1.0], 1, step=LINES), "step must be a whole number"),
-    (lambda: rmab.data.Statistics.merge(POINT), "merge takes Statistics"),
+    (lambda: rmab.data.Statistics.merge(POINT), "merge needs a list of Statistics"),
     (lambda: rmab.data.example_log(weeks=10**12), "weeks must be in 2..10000"),
     (lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", decimal=LINES), "decimal must be"),
     (

@@ -46,7 +46,7 @@ def test_other_encodings_are_told_by_line_and_read_when_named(tmp_path: Path) ->
     path.write_bytes("id,week,state,called\nA,1,ok,no\nZoë,1,ok,no\n".encode("cp1252"))
     assert problems(read, path)[0].startswith("line 3: not in UTF-8")
     assert read(path, encoding="cp1252").arms == ("A", "Zoë")
-    with pytest.raises(rmab.errors.ModelError, match="there is none called 'klingon'"):
+    with pytest.raises(rmab.errors.ModelError, match="unknown encoding 'klingon'"):
         read(path, encoding="klingon")
 
 
@@ -119,7 +119,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
     for words in (
         "more than once",
         "no id",
-        "'soon' in column 'week' is no period",
+        "'soon' in column 'week' is not a period",
         "unknown state 'okay' (did you mean 'ok'?)",
     ):
         assert any(words in one for one in told), words
@@ -276,7 +276,7 @@ def test_a_line_that_names_the_delimiter_is_no_header(tmp_path: Path) -> None:
 
 def test_columns_of_lists_and_columns_in_the_index_are_told() -> None:
     lists = pa.table({"id": [["a"]], "week": [1], "state": ["x"], "called": [0]})
-    told = "column 'id' holds list<item: string>, not single values"
+    told = "column 'id' contains list<item: string>, not single values"
     assert problems(read, lists) == problems(read, lists.to_pandas()) == [told]
     frame = table(*(("a", week, "x", 0) for week in (1, 2))).to_pandas().set_index("id")
     assert problems(read, frame)[-1] == "'id' is in the index: pass frame.reset_index()"

@@ -169,7 +169,7 @@ def test_steps_that_count_next_to_nothing() -> None:
         )
         rmab.simulate(problem, rmab.planners.Rolling(problem, reward), reward, np.random.default_rng(0))
         with pytest.raises(
-            ModelError, match=r"soften: rewards after \d+ steps count less than 1e-10: plan for \d+ steps at"
+            ModelError, match=r"soften: rewards after \d+ steps count less than 1e-10; plan for at most \d+ steps"
         ):
             rmab.solvers.soften(problem, reward, 20.0)
 

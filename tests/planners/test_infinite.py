@@ -165,7 +165,7 @@ class TestFtvaEpisode:
 
     def test_what_was_not_begun_cannot_act(self):
         problem, reward = random_problem(3, count=5, states=3, horizon=30, budget=2)
-        with pytest.raises(PolicyError, match=r"^Ftva needs a memory for every episode: ask policy\.begin\(states, rng\)"):
+        with pytest.raises(PolicyError, match=r"^Ftva needs a memory for every episode; use policy\.begin\(states, rng\)"):
             rmab.planners.Ftva(problem, reward).act(0, problem.start, rng())
 
 

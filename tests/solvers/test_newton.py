@@ -170,7 +170,7 @@ def test_nothing_to_earn() -> None:
         ({"reward": np.zeros((2, 2))}, r"reward must be finite and have shape \(N, S, 2\)"),
         ({"reward": np.full((1, 2, 2), np.nan)}, "reward must be finite"),
         ({"horizon": 0}, "horizon must be at least 1"),
-        ({"budget": [1, -1]}, "budget: step 1 has -1"),
+        ({"budget": [1, -1]}, "budget: step 1 must be finite and 0 or more, got -1"),
         ({"start": [2]}, r"start\[0\] must be in 0\.\.1"),
         ({"weights": [0]}, "weights must be 1 positive numbers"),
         ({"lower": np.full((1, 2, 2, 2), 0.6)}, "not an interval within|no distribution lies between"),

@@ -213,7 +213,7 @@ class TestErrors:
     def test_every_plan_uses_more_than_the_budget(self):
         low, high = np.zeros((1, 1, 2, 1)), np.ones((1, 1, 2, 1))
         high[0, 0, 0] = 0.0
-        with pytest.raises(rmab.errors.SolverError, match="every plan uses 3 or more, the budget is 1"):
+        with pytest.raises(rmab.errors.SolverError, match="every plan uses 3 or more, but the budget is 1"):
             stationary_fluid(low, high, np.ones((1, 1, 2)), 1.0, np.array([3.0]))
 
     def test_nowhere_to_stay(self):

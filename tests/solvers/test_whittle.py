@@ -104,7 +104,7 @@ def test_two_recurrent_classes_have_no_average_index() -> None:
         rmab.planners.whittle_index(problem, np.stack([REWARD, REWARD]))
     splits = KERNEL.copy()
     splits[:, 0] = np.eye(2)
-    with pytest.raises(ModelError, match="arm 0: it has more than one recurrent class under some policy"):
+    with pytest.raises(ModelError, match="arm 0: more than one recurrent class under some policy"):
         rmab.planners.whittle_index(Problem(Arms(splits[np.newaxis]), 0, 1, 3), REWARD[np.newaxis])
     assert rmab.planners.whittle_index(problem, np.stack([REWARD, REWARD]), discount=0.9).indexable.all()
 

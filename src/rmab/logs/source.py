@@ -62,7 +62,9 @@ def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
     there = list(table.schema.names)
     check_columns(name, there, wanted)
     columns = {one: table.column(there.index(one)) for one in wanted}
-    nested = [f"column {quote(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
+    nested = [
+        f"column {quote(one)} contains {each.type}, not single values" for one, each in columns.items() if _nested(each)
+    ]
     if nested:
         raise LogError(name, [Note(one) for one in nested])
     return Source(name, "row", columns, _same, tuple(there))
