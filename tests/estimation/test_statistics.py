@@ -151,10 +151,10 @@ def test_a_log_and_the_equivalent_feedback_give_the_same() -> None:
         (lambda: Statistics(np.zeros((1, 2, 2, 2)), np.zeros((1, 2))), "numbers must have shape (1, 1, 2, 2)"),
         (
             lambda: Statistics(np.zeros((1, 2, 2, 2)), np.eye(2)[np.newaxis, np.newaxis], np.ones((1, 1, 2, 2, 2, 5), int)),
-            "a sum of no rewards",
+            "moments must be 0 where numbers is 0",
         ),
         (lambda: Statistics.zero(1, 2) + Statistics.zero(2, 2), "1 groups and 2 states cannot be combined with those of 2"),
-        (lambda: Statistics.zero(1, 2) - Statistics.from_counts(np.ones((1, 2, 2, 2))), "records that are not there"),
+        (lambda: Statistics.zero(1, 2) - Statistics.from_counts(np.ones((1, 2, 2, 2))), "records that were not added"),
         (lambda: Statistics.merge([]), "merge: the list is empty"),
         (lambda: Statistics.from_log("log.csv"), "log must be a Log"),
         (lambda: Statistics.from_log(mothers(20, 8).log, np.full(20, 2**62)), "must be in"),

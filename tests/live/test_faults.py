@@ -238,5 +238,5 @@ def test_addresses_that_are_none(url: str) -> None:
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="none can be made there"):
+    with pytest.raises(StoreError, match="none can be created there"):
         rmab.live.open(f"sqlite:///{tmp_path}/no/such/folder/x.db")

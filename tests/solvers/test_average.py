@@ -246,7 +246,9 @@ class TestErrors:
     def test_what_depends_on_the_time(self, make):
         kernels = np.random.default_rng(0).dirichlet(np.ones(2), size=(3, 2, 2, 2))
         timed = rmab.Problem(rmab.Arms(kernels), 0, 1, 4, [0, 0, 1, 1])
-        with pytest.raises(ModelError, match=rf"^{make.__name__} needs dynamics and rewards that do not change, got 2 phases"):
+        with pytest.raises(
+            ModelError, match=rf"^{make.__name__} needs dynamics and rewards that do not change, got 2 phases"
+        ):
             make(timed, np.zeros((3, 2, 2, 2)))
         limits = rmab.Problem(rmab.Arms(kernels[:, 0]), 0, [1, 2, 1, 1], 4)
         with pytest.raises(ModelError, match=rf"^{make.__name__} needs one budget for all steps, got 1 to 2$"):

@@ -220,11 +220,11 @@ def _unseen(names: Sequence[str], words: Words, unseen: BoolArray) -> list[str]:
     found = []
     for s, name in enumerate(names):
         if unseen[s].all():
-            found.append(f"nobody was ever seen leaving '{name}': nothing is known here; arms in it are taken to stay")
+            found.append(f"no arm was ever seen leaving '{name}'; arms in it are assumed to stay")
         elif unseen[s, 1]:
-            found.append(
-                f"no {words.action} was ever seen in '{name}': nothing is known here; it is taken to change nothing"
-            )
+            found.append(f"the log has no {words.action} in '{name}': its effect there is assumed to be zero")
         elif unseen[s, 0]:
-            found.append(f"'{name}' was never seen without {words.an_action}: its effect is not known, and taken to be none")
+            found.append(
+                f"the log has no record of '{name}' without {words.an_action}: its effect there is assumed to be zero"
+            )
     return found
