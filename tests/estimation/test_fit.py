@@ -246,7 +246,7 @@ def test_declared_assumed_and_learned_rewards() -> None:
     log = read(rmab.data.example_log("mothers", arms=300, weeks=30))
     guessed = rmab.data.fit(log)
     assert guessed.log.state_names[guessed.pay.goal] == "engaged"
-    assert any("no reward was given: a week in 'engaged' is taken to be worth 1" in str(one) for one in guessed.notes)
+    assert any("no reward was given: a week in 'engaged' has reward 1" in str(one) for one in guessed.notes)
     points = rmab.data.fit(log, reward={"engaged": 3, "wavering": 1})
     assert points.pay.unit == "points"
     assert points.pay.table[0, :, 0].tolist() == [3.0, 0.0, 1.0]

@@ -166,7 +166,7 @@ def test_rewards_of_the_same_period_are_an_outcome() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"reward": None}, "which state is good? Say it with reward={'good': 1} (--reward good=1)"),
+        ({"reward": None}, "name the good state, for example reward={'good': 1} (--reward good=1)"),
         ({"after": 2}, "after must be 0 or 1, got 2"),
         ({"after": 0}, "after=0 needs rewards"),
         ({"reward": {"well": 1}}, "unknown state 'well'; available: bad, good"),

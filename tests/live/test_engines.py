@@ -115,7 +115,7 @@ def test_what_is_not_order_free_needs_episodes(store: Any) -> None:
         begin(store, engine="ucmd")
     with pytest.raises(ModelError, match="which no programme has"):
         begin(store, engine="whittle")
-    with pytest.raises(ModelError, match="a programme in episodes declares what states are worth"):
+    with pytest.raises(ModelError, match="a programme in episodes needs rewards of states"):
         begin(store, horizon=3, reward=None)
     assert store.programmes == []
 

@@ -71,7 +71,8 @@ def run(
 ) -> None:
     """Run all unfinished runs of a study.
 
-    NAME is a built-in study (`rmab study list`), FILE a TOML file. Ctrl-C stops; the same command resumes. Results do not depend on the engine or on the number of workers.
+    NAME is a built-in study (`rmab study list`), FILE a TOML file. Ctrl-C stops; the same command resumes. Results
+    do not depend on the engine or on the number of workers.
     """
     from rmab.study import Results, Study
 
