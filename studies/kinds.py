@@ -81,6 +81,7 @@ LEARNERS = {
     "without shocks": 'ucmd {"shocks": false}',
     "without pooled phases": 'ucmd {"confidence": {"phases": false}, "estimator": {"phases": false}}',
     "without priors": 'ucmd {"priors": [1.0]}',
+    "without types": 'ucmd {"types": false}',
     "without sharing": 'ucmd {"alike": false}',
     "without replay": 'ucmd {"replay": false}',
     "as-active declared": 'ucmd {"passive": "as-active"}',
@@ -92,12 +93,13 @@ LEARNERS = {
     "random": "random",
 }
 PHASES = ("idle phases", "phases that differ", "season by phase")
+MANY = ("200 coins", "cold start")  # arms, so that types can be told
 
 
 def fits(kind: str, label: str) -> bool:
-    """Whether a learner plays otherwise than `ucmd` there: not without phases, or where all pay is revealed."""
-    if "phases" in label:
-        return kind in PHASES
+    """Whether a learner plays otherwise than `ucmd` there: not without phases or many arms, or where all pay is revealed."""
+    if "phases" in label or "types" in label:
+        return kind in (PHASES if "phases" in label else MANY)
     return "declared" not in label or kind.startswith("active,")
 
 
