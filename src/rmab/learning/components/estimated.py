@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.compiled.changes import CERTAIN, NEVER, fit_priors, judge_common, mix, take_in, weigh_changes
-from rmab.learning.components.sets import ConfidenceSets
+from rmab.learning.components.base import ConfidenceSets
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole

@@ -16,12 +16,10 @@ import numpy as np
 
 from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
-from rmab.learning.components.base import Episode
+from rmab.learning.components.base import MadeSets, RewardEstimate, Step, StepResult
 from rmab.learning.components.execution import gain_of_drawing
-from rmab.learning.components.rewards import RewardEstimate
-from rmab.learning.components.steps import MadeSets, Step, StepResult
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.model import by_phase, cells
 from rmab.solvers.fluid.path import SoftPath
