@@ -9,7 +9,7 @@ epsilon) / 2m), C colours, t steps so far, m visits. Feedback: bandit. The hard 
 actions. All states are seen, so that the paper's (last state, time since) are not needed; planning is backward over the H
 steps of an episode, and plans change between episodes only. In a product of balls the arms take their best rows in turn,
 given those of the others, twice: exact for one arm; for two arms of three states and H = 3 it missed the optimum in 8 % of
-random cases, by 0.65 % at most. Rejects tasks with more than 100 000 pairs of joint state and set.
+random cases, by 0.65 % at most. Rejects tasks whose joint plan would take too long.
 Tuned: radius and width 0.1 of these (docs/tuning.md).
 """
 
@@ -33,7 +33,7 @@ from rmab.model import View
 from rmab.play import checked_states
 from rmab.solvers.compiled.balls import joint_plan
 
-LARGEST = 100_000  # pairs of joint state and set
+LARGEST = 10**9  # operations of a plan: joint states, sets, joint states that may follow, arms and steps; some seconds
 PASSES = 2
 
 
@@ -87,9 +87,11 @@ class ColoredUcrl2(IndexLearner):
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin, unless the task is too large for a joint plan."""
         joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
-        if joint * sets > LARGEST:
-            size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms"
-            raise ModelError(f"{self.name} plans for all arms jointly: {size} are too many; the limit is {LARGEST} pairs")
+        work = joint * sets * joint * view.arms * view.horizon
+        if work > LARGEST:
+            size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms are too many"
+            steps = f"for {view.horizon} steps, with {work:.0e} operations, the limit is {LARGEST:.0e}; use fewer arms"
+            raise ModelError(f"{self.name} plans for all arms jointly: {size} {steps}")
         return super().initial(view, seed)
 
     def prepare(self, known: Knowledge) -> Arrays:
