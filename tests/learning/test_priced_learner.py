@@ -160,8 +160,8 @@ def test_turns_that_are_found_need_no_guarantee() -> None:
     """Halves that alternate, made for those who follow the leader: with seasons it beats every fixed policy, else chance."""
     game = rmab.make_task("cpap@alternating", seed=4, episodes=40)
     own, without = (rmab.run(game, rmab.make_learner("ucmd", **one)) for one in ({}, {"seasons": ()}))
-    assert own.share_of_chance() < -1
-    assert without.share_of_chance() < 1
+    assert own.relative_to_random() < -1
+    assert without.relative_to_random() < 1
 
 
 @pytest.mark.compiled

@@ -8,7 +8,7 @@ underestimate this: those in a good state are mostly good arms, and so the rows 
 rows p without a tilt, tilts and covariance are estimated in turn.
 
 The effect of an arm is that of its group, as a tilt of the arm's own level; its records with an action tilt it further, in
-the same way, with a covariance of its own. Means of effects move little, as an arm has few such records; but arms that gain
+the same way, with a separate covariance. Means of effects move little, as an arm has few such records; but arms that gain
 less stay where they are, and are acted on again and again: draws show what that costs. Arms count as different only where
 this predicts records that were left out; else all have the kernels of their group, and plans stay small.
 """

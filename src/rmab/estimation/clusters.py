@@ -103,7 +103,7 @@ def best_mixture(counts: FloatArray, seed: int) -> Mixture:
 def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
     """Fit so many clusters to the counts (N, S, 2, S) of arms: the likeliest of several climbs.
 
-    Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
+    Many short climbs, the best of which continue, reach higher than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
     flat, centre = counts.reshape(len(counts), -1), _pool(counts.sum(axis=0))
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]

@@ -208,7 +208,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
 
 
 def _reached(fit: Fit, whole: Average) -> str:
-    """Return whom actions reach, and what one that does brings, where the log says it."""
+    """Return the share of actions that reach somebody, and the effect of these, if the log has it."""
     log, word = fit.require_log(), fit.words.action
     if log.reached is None or not (log.reached == 1).any():
         return ""

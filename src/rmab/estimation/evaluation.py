@@ -134,7 +134,7 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
     """Return what the plan earns, how much single runs differ, and what its rivals earn (4,), by the fitted model.
 
     Where arms differ, it is the average over what they may be: means of arms differ less than arms do, and in a world in
-    which arms are more alike, whoever is helped seems to stay well for longer.
+    which arms are more similar, arms that are helped seem to stay well for longer.
     """
     rngs = [None] if fit.arm_rows is None else [np.random.default_rng((key, 3, k)) for k in range(ARM_DRAWS)]
     found = []

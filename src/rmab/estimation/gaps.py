@@ -20,7 +20,7 @@ from rmab.logs.log import Log
 
 PASSES = 100  # of EM
 SURE = 0.005  # p below which chances differ by state
-LEAST = 50  # gaps, below which nothing can be told
+LEAST = 50  # fewest gaps for a test
 MOST, LONGEST = 0.9, 8  # of a chance, and periods of a gap that is used
 
 

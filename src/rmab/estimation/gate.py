@@ -94,7 +94,7 @@ def check_effect(fit: Fit) -> Gate:
 def weigh_evidence(records: Records, found: Average, groups: int) -> float:
     """Return the logarithm of the evidence that an action helps, on average or in some group.
 
-    Prices are multiplied by how much more arms vary than single records. A group with few actions has no say of its own.
+    Prices are multiplied by how much more arms vary than single records. A group with few actions is not tested separately.
     """
     stratum, every = records.blocks[0], np.ones(records.arm.size, dtype=bool)
     act, out = (records.rest(one, every) for one in (records.action, records.outcome))

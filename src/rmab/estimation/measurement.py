@@ -72,10 +72,10 @@ class Measurement(ReadOnly):
     @property
     def verdict(self) -> str:
         """'more', 'less', or 'unknown'."""
-        told = not self.problems and bool(self.periods) and bool(self.enough[-1])
-        if told and self.all.low[-1] > 0:
+        sure = not self.problems and bool(self.periods) and bool(self.enough[-1])
+        if sure and self.all.low[-1] > 0:
             return "more"
-        return "less" if told and self.all.high[-1] < 0 else "unknown"
+        return "less" if sure and self.all.high[-1] < 0 else "unknown"
 
     def sentences(self) -> list[str]:
         """Return the result in words: the benefit, for whom, the interval, and the assumptions."""
@@ -100,8 +100,8 @@ class Measurement(ReadOnly):
         return "no chance is recorded; keep the column 'chance' of the lists, and name it (--chance)"
 
     def _numbers(self) -> list[str]:
-        told = {"more": "The lists helped", "less": "The lists did harm"}
-        head = told.get(self.verdict, "It is not known yet whether the lists helped")
+        heads = {"more": "The lists helped", "less": "The lists did harm"}
+        head = heads.get(self.verdict, "It is not known yet whether the lists helped")
         found = [f"{head}: {self.all.describe(self.unit)} ({many(len(self.periods), self.words.period)})"]
         for name, one in (("chosen by the index", self.chosen), ("drawn from the others", self.others)):
             if one.places[-1] > 0:

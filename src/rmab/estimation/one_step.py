@@ -1,6 +1,6 @@
 """A check one step ahead, in other arms: what came after the choices that the plan would have made (inverse propensities).
 
-At every record of the log the plan says whom it would act on: an arm is acted on where its index is at least the price of
+At every record of the log the plan has a decision: an arm is acted on if its index is at least the price of
 the budget, so that a rule d(group, state) in [0, 1] is left. The log acted with the propensity e(group, state), a
 frequency. Records in which the log did what the plan would have done are weighted by one over the chance that it did
 (Horvitz & Thompson 1952; weights are normalised, as Hajek 1971): the mean of what came next is that under the plan's

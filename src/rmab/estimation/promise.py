@@ -199,8 +199,8 @@ class Evaluation:
     def _untold(self) -> list[str]:
         """Return the sentences if nothing could be compared: neither a benefit nor a bound."""
         beside = f"of the same group and state in the same {self.period_word}"
-        told = f"The effect of {self._an} is unknown: hardly any has a record without one to compare with, {beside}."
-        return [told, "No benefit is promised, and none is ruled out."]
+        effect = f"The effect of {self._an} is unknown: hardly any has a record without one to compare with, {beside}."
+        return [effect, "No benefit is promised, and none is ruled out."]
 
     @property
     def _an(self) -> str:

@@ -2,7 +2,7 @@
 
 Arms are the independent units of a log: records of one arm hang together. So every arm is weighted by an exponential
 number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
-shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
+shrinkage is drawn, too, as separate records (gamma numbers whose mean is its strength times its centre): else groups
 that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
 the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
 uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength

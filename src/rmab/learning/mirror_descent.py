@@ -70,11 +70,11 @@ class MirrorDescent(Learner):
     def components(self) -> ComponentSet:
         """Override: the components, the same at every call."""
 
-    _told: ClassVar[ComponentSet | None] = None  # after privileged ones were informed
+    _informed: ClassVar[ComponentSet | None] = None  # after privileged ones were informed
 
     @property
     def _components(self) -> ComponentSet:
-        return self._told or self.components
+        return self._informed or self.components
 
     @property
     def privileged(self) -> str:
@@ -83,9 +83,11 @@ class MirrorDescent(Learner):
 
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner with its privileged components informed of this problem."""
-        told, own = copy(self), self.components
-        object.__setattr__(told, "_told", own._replace(**{k: one.inform(problem) for k, one in own._asdict().items()}))
-        return told
+        informed, own = copy(self), self.components
+        object.__setattr__(
+            informed, "_informed", own._replace(**{k: one.inform(problem) for k, one in own._asdict().items()})
+        )
+        return informed
 
     @property
     def feedback(self) -> Feedbacks:

@@ -49,7 +49,7 @@ LEARNERS = Registry(
         _entry("dilated-po", "policy optimisation with dilated bonuses", "Luo, Wei & Lee, NeurIPS 2021"),
         _entry("ucpd", "budget kept on average, by queues", "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020", feedback="full"),
         _entry("pdgd-ops", "budget kept on average, by prices", GERMANO, feedback="full"),
-        _entry("random", "a random set of arms at every step", target="oracle:Chance"),
+        _entry("random", "a random set of arms at every step", target="oracle:RandomLearner"),
         _entry("round-robin", "all arms in turn, B at every step", target="planned:RoundRobin"),
         _entry("myopic", "gain in this and the next reward", target="planned:MyopicLearner", privileged=ALL),
         _entry("whittle", "Whittle indices of every step", target="planned:WhittleLearner", privileged=ALL),

@@ -25,7 +25,7 @@ ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, mo
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
 AHEAD = 100  # periods after the last that a list can be for
-ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
+MOST_EMPTY = 100_000  # periods of which hardly any has a record: a slip, not a log
 OFTEN = 4  # of so many distances one is no slip
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
@@ -136,7 +136,7 @@ def parse_periods(
     first = int(at.min())
     found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column), offset)
     seen = np.unique((at - first) // step)
-    if found.count > ENDLESS and found.count > 100 * seen.size:
+    if found.count > MOST_EMPTY and found.count > 100 * seen.size:
         _refuse_far(found, seen, place, findings)
         return None
     _note_holes(found, seen, findings)

@@ -76,7 +76,7 @@ def read_log(
         Columns of the lists (`Decision.save`): the probability of being on the list, and the rule that gave the place, empty
         where there was none. `rmab.data.measure` needs them, for everybody. Without `by` the action is what was decided.
     reached : str, optional
-        A column that says whom the action reached, yes or no; empty where nobody was decided on. `action` is what was
+        Column with whether the action reached the arm, yes or no; empty without a decision. `action` is what was
         decided: effects are per decision, and per contact that reached somebody as well.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
@@ -92,7 +92,7 @@ def read_log(
     Returns
     -------
     Log
-        The records in the order of arms and periods. `notes` has what is worth knowing: gaps, for instance, which are kept
+        The records in the order of arms and periods. `notes` has remarks, for example about gaps, which are kept
         and never bridged.
 
     Raises
@@ -261,7 +261,7 @@ def _find_dialect(found: Dialect, decimal: str, *, numbers: bool) -> Dialect | N
 
 
 def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings) -> FloatArray:
-    """Return whom actions reached: 1, 0, or -1 where it is not known; note those who were reached without a decision."""
+    """Return whether actions reached arms: 1, 0, or -1 if unknown; note arms that were reached without a decision."""
     found = parse_actions(*encode(column), name, findings)
     uncalled = np.flatnonzero((found == 1) & (actions == 0))
     if uncalled.size:

@@ -56,7 +56,7 @@ def _examples(known: list[str], decimal: str) -> str:
 
 
 def _find_order(column: Any) -> list[str] | None:
-    """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
+    """Return the categories of a column with its own order (an ordered Categorical of pandas), or None."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return None
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -55,9 +55,9 @@ class ExtendedLearner(IndexLearner):
 
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner that has drawn its samples from this problem's kernels; it stores nothing else."""
-        told = copy(self)
-        object.__setattr__(told, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
-        return told
+        informed = copy(self)
+        object.__setattr__(informed, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
+        return informed
 
     @property
     def counting(self) -> Counting:

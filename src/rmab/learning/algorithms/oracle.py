@@ -44,7 +44,7 @@ class Oracle(PrivilegedLearner):
         return partial(occupancy_index, rule=self.rule, rounding=self.rounding)
 
 
-class Chance(FixedLearner):
+class RandomLearner(FixedLearner):
     """A uniformly random set of B arms at every step: the baseline that every learner should beat."""
 
     name = "random"

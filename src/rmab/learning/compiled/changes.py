@@ -154,9 +154,9 @@ def weigh_changes(ratio: FloatArray, weight: FloatArray) -> None:
             total = math.exp(-most)
             for w in range(window):
                 total += math.exp(common[w] - shown[w, g] - most)
-            calm = math.exp(-most) / total
+            unchanged = math.exp(-most) / total
             for w in range(window):  # a priori, by what the others show
-                weight[1 + w, g, a] = SHARE * math.exp(common[w] - shown[w, g] - most) / total + calm * math.exp(-ALONE)
+                weight[1 + w, g, a] = SHARE * math.exp(common[w] - shown[w, g] - most) / total + unchanged * math.exp(-ALONE)
                 changed += weight[1 + w, g, a]
             best = math.log(max(1.0 - changed, LEAST))
             weight[0, g, a] = best

@@ -1,6 +1,6 @@
 """Forecasts of rewards, row by row: a row is what the arms of one payoff are paid, in one phase.
 
-Every pair of a row has K means, each forgetting at a rate of its own, and the row has a profile (what its pairs pay, in
+Every pair of a row has K means, each with its own discount factor, and the row has a profile (what its pairs pay, in
 units of a common level) with K means of its level. So there are 2 K predictions of every pair: K of its own, and K of its
 profile times the level. Each is weighted by its past errors in the row.
 """
@@ -196,8 +196,8 @@ def _predict(
         if not own and memory.strength[r, s, a] == 0.0:
             guess += weight[k] * hope
             continue
-        told = memory.means[k % several, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
-        guess += weight[k] * min(max(told, 0.0), 1.0)
+        value = memory.means[k % several, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
+        guess += weight[k] * min(max(value, 0.0), 1.0)
         age = episode - (memory.when[r, s, a] if own else memory.level_when[r])
         if age > 0:
             seldom = number_of(memory.times[r, s, a] if own else memory.leveled[r], rate)
@@ -242,8 +242,8 @@ def look_ahead(
         for turn in range(2):  # first the pairs that inform about their row, then the others
             for s in range(zero.shape[1]):
                 for a in range(2):
-                    told = memory.times[r, s, a] > 0 and (alone or memory.strength[r, s, a] > 0.0)
-                    if zero[r, s, a] or told != (turn == 0):
+                    informs = memory.times[r, s, a] > 0 and (alone or memory.strength[r, s, a] > 0.0)
+                    if zero[r, s, a] or informs != (turn == 0):
                         continue
                     if memory.times[r, s, a] == 0:
                         memory.likely[r, s, a], ahead[r, s, a] = mean, hope  # optimism is not part of the expectation
@@ -253,7 +253,7 @@ def look_ahead(
                     error = (trials * memory.pair_errors[r, s, a] + noise) / (trials + 1.0)
                     memory.likely[r, s, a] = guess
                     ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
-                    if told:
+                    if informs:
                         known, mean = known + 1, mean + guess
             if turn == 0:
                 mean = mean / known if known > 0 else 0.0

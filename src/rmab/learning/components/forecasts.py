@@ -252,8 +252,8 @@ def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: B
     number = np.where(zero, 0, np.minimum(times, SURE)).reshape(1, len(times), -1).astype(np.float64)
     value, some = likely.reshape(number.shape), number.sum(axis=1, keepdims=True)
     known = (number > 0).sum(axis=2, keepdims=True)
-    told = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
-    if not told.any():
+    predicted = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
+    if not predicted.any():
         return
     mean = (number * value).sum(axis=1, keepdims=True) / np.maximum(some, 1)
     fit, sure = _in_proportion(value, number, mean)
@@ -263,5 +263,5 @@ def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: B
     part = 1.0 - sure * (1.0 - min(off / plain, 1.0) if plain > LEAST else 0.0)
     hope = np.sqrt(part) * (ahead.reshape(number.shape) - value)
     guess = part * value + (1.0 - part) * fit
-    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=told)
-    np.copyto(value, guess, where=told)
+    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=predicted)
+    np.copyto(value, guess, where=predicted)

@@ -146,9 +146,9 @@ class TrueKernels(ConfidenceSets):
 
     def inform(self, problem: Problem) -> Self:
         """Return a component that knows the kernels of this problem: the only way to inform it."""
-        told, kernels = copy(self), problem.arms.group_kernels
-        object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
-        return told
+        informed, kernels = copy(self), problem.arms.group_kernels
+        object.__setattr__(informed, "_kernels", frozen(cells(kernels, problem.phases)))
+        return informed
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
         """Return the kernels."""

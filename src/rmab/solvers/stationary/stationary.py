@@ -1,7 +1,7 @@
 """The extended LP of infinite horizon and average reward (RMAB-UCRL as published), by the price of an activation.
 
 One constraint joins the blocks, the budget, so there is one price. At a given price every block is a Markov decision process
-of its own, in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). Their total reward, plus
+in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). Their total reward, plus
 the price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
 plan gives a line below it. Two lines, of a plan that uses more than the budget and of one that does not, meet at the next
 price to try, until the function is no higher there. Then both plans are optimal at this price, and so is the mixture that
