@@ -12,8 +12,9 @@ from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memor
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model import Problem, checked_reward, costs_in, rows_of, shape_of
 from rmab.play.compiled.episodes import index_episodes
-from rmab.play.feedback import Batch, Trajectory, pairs_of
-from rmab.play.policy import IndexPolicy, Policy
+from rmab.play.index_policy import IndexPolicy
+from rmab.play.policy import Policy
+from rmab.play.trajectory import Batch, Trajectory, pairs_of
 
 EMPTY, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are not useful, and a system may refuse them

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.compiled.changes import CERTAIN, NEVER, fit_priors, judge_common, mix, take_in, weigh_changes
-from rmab.learning.components.sets import ConfidenceSets
+from rmab.learning.components.base import ConfidenceSets
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole
@@ -110,7 +113,7 @@ class Estimated(ConfidenceSets):
         counts = memory["counts"]
         if basis is not counts and not np.array_equal(basis, counts):  # by value: a state that was loaded has other arrays
             return self.around(pools, basis, episode)
-        base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
+        base, since, ratio, fit = (_writable(memory[name]) for name in ("base", "since", "ratio", "fit"))
         mean, strength = self._prior(fit, _means(_in_force(memory), pools.view.phases, len(fit), pools.support))
         kernels = np.empty(basis.shape)
         mix(base, since, _weights(ratio), mean, strength, kernels)
@@ -121,6 +124,11 @@ class Estimated(ConfidenceSets):
         best = fit.reshape(-1, 2).argmax(axis=0)
         which, strength = best // len(self.priors), np.array(self.priors)[best % len(self.priors)]
         return np.stack([means[which[a], :, :, a] for a in range(2)], axis=2), strength
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array, or a copy of one that is read-only: compiled code exists for one kind."""
+    return array if array.flags.writeable else np.array(array)
 
 
 def _weights(ratio: FloatArray) -> FloatArray:
@@ -161,7 +169,7 @@ def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None
         common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
         means.insert(0, _within(mean, possible, means[0]))  # first: it is likelier as long as nothing is known
-    return np.stack(means)
+    return np.stack(means) if number > 1 else means[0][np.newaxis]
 
 
 def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> FloatArray:
@@ -176,5 +184,8 @@ def _common(total: IntArray, possible: BoolArray) -> FloatArray:
     """(G, S, 2, S) frequencies; where there are few, together with one transition that may lead anywhere."""
     total = total * possible
     number = total.sum(axis=3, keepdims=True)
-    even = np.where(number < RARE, possible / possible.sum(axis=3, keepdims=True), 0.0)
-    return np.asarray((total + even) / np.maximum(number + (number < RARE), 1.0))
+    even: FloatArray = possible / possible.sum(axis=3, keepdims=True)  # tables of many arms are large: it becomes the result
+    even *= number < RARE
+    even += total
+    even /= np.maximum(number + (number < RARE), 1.0)
+    return even
