@@ -15,6 +15,7 @@ import numpy as np
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
+from rmab.decisions.spending import ROUNDING
 from rmab.errors import ModelError
 from rmab.logs.findings import quote
 
@@ -26,16 +27,18 @@ class Rules:
     """Constraints of a list.
 
     must, must_not (N,): who is on it, or not on it. floor: longest wait in periods, 0 for none. random: places to
-    randomise. custom: further rules, called after the floor and before the index.
+    randomise. custom: further rules, called after the floor and before the index. Where arms have
+    costs, the budget is an amount, and `share` is the part of the places of each cost that changes hands.
     """
 
-    budget: int
+    budget: float
     must: BoolArray
     must_not: BoolArray
     floor: int = 0
     random: int = 0
     caps: tuple[Cap, ...] = ()
     custom: tuple[Rule, ...] = ()
+    share: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +126,8 @@ def ask_rule(rule: Rule, draft: Draft) -> IntArray:
     return np.flatnonzero(mine)
 
 
-def check_rules(rules: Rules, count: int) -> list[str]:
-    """Return the names of all rules; ModelError if they contradict each other."""
+def check_rules(rules: Rules, count: int, cost: FloatArray | None = None) -> list[str]:
+    """Return the names of all rules; ModelError if they contradict each other, by arms with these costs (N,)."""
     names = [NAME, FLOOR, *(name_of(one) for one in rules.custom), INDEX, LOT]
     if len(set(names)) < len(names):
         raise ModelError(f"rules: duplicate name, or the name of a built-in rule: {', '.join(names)}")
@@ -132,16 +135,18 @@ def check_rules(rules: Rules, count: int) -> list[str]:
     if both:
         raise ModelError(f"must and must_not have {both} arms in common")
     forced, open_ = int(rules.must.sum()), count - int(rules.must_not.sum())
-    if forced + rules.random > rules.budget:
+    if cost is not None:
+        _check_costs(rules, cost)
+    elif forced + rules.random > rules.budget:
         drawn = f" and {rules.random} places are drawn at random" if rules.random else ""
-        raise ModelError(f"must names {forced} arms{drawn}, more than the budget of {rules.budget}")
+        raise ModelError(f"must names {forced} arms{drawn}, more than the budget of {rules.budget:g}")
     for cap in rules.caps:
         named = int((rules.must & cap.members).sum())
         if named > cap.most:
             raise ModelError(f"must names {named} arms of {cap.label}, whose cap is {cap.most}")
     if not rules.floor:
         return names
-    places = rules.budget - rules.random
+    places = int(rules.budget) - rules.random
     if open_ > rules.floor * places:
         least = -(-open_ // rules.floor) + rules.random
         raise ModelError(
@@ -156,3 +161,16 @@ def check_rules(rules: Rules, count: int) -> list[str]:
                 f"turn every {rules.floor}; their cap is {cap.most}"
             )
     return names
+
+
+def _check_costs(rules: Rules, cost: FloatArray) -> None:
+    """Raise ModelError where rules cannot be met together under costs."""
+    if rules.floor or rules.custom:
+        what = "floor" if rules.floor else "rules"
+        raise ModelError(f"{what} needs equal costs; name arms that are due with must, or leave out cost", field=what)
+    if rules.caps and rules.share:
+        raise ModelError(
+            "random_share and caps cannot be combined with different costs; leave out one of them", field="caps"
+        )
+    if (spent := float(cost[rules.must].sum())) > rules.budget * (1.0 + ROUNDING):
+        raise ModelError(f"must names arms that cost {spent:g}, more than the budget of {rules.budget:g}", field="must")

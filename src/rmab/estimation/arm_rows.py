@@ -22,9 +22,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray
 from rmab.logs.log import Log
 
-CLEAR = (
-    5.0  # gain in the logarithm of the likelihood of records that were left out, below which arms are taken to be identical
-)
+CLEAR = 5.0  # gain in the logarithm of the likelihood of records that were left out, below which arms do not differ
 FOLDS, PASSES, ROUNDS = 4, 4, 60  # of records, of Newton's method, and of EM
 FIRST, RIDGE, FARTHEST = 0.3, 1e-3, 6.0  # variance of tilts: at first, and at least; the largest logarithm of one
 FASTER = 1.7  # than scaling: it converges below 2
@@ -37,7 +35,7 @@ class ArmRows:
     """Estimates of single arms: counts (2, N, S, S) under the common action (S,) and the other, and their groups (N,).
 
     spread: covariances (S, S) of levels and of effects, None if arms do not differ in it. ratio (G, S, S): rows of groups
-    without a tilt over those that are fitted as if arms were alike; but for a factor, the same in all groups.
+    without a tilt over those that are fitted as if arms were identical; but for a factor, the same in all groups.
     """
 
     counts: FloatArray

@@ -85,7 +85,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     replicates : int
         Draws behind the intervals, in which arms are weighted at random.
     seed : int
-        Of these draws.
+        Random seed of these draws.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rmab.common import (
     Fields,
@@ -220,7 +221,7 @@ class Fit(ReadOnly, Stored):
         usual = max(1, round(float(done[known].mean()))) if known.any() else 1
         return min(usual, self.present.size)
 
-    def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
+    def problem(self, budget: float, horizon: int = DEFAULT_HORIZON, *, cost: ArrayLike | None = None) -> Problem:
         """Return the problem from now on: the current arms, in the order of `ids`, and their states.
 
         If arms of a group differ (`arm_rows`), each has its own kernel. If arms leave (`leaving`), there is one
@@ -228,10 +229,12 @@ class Fit(ReadOnly, Stored):
 
         Parameters
         ----------
-        budget : int
-            Number of places per period.
+        budget : int or float
+            Number of places per period; with costs, the amount to spend.
         horizon : int
             Number of periods to plan.
+        cost : float or array_like, optional
+            Cost of acting on each arm, as in `Problem`.
 
         Returns
         -------
@@ -244,7 +247,7 @@ class Fit(ReadOnly, Stored):
             arms = Arms.of_groups(kernels, group_of.reshape(-1), state_names=self.names_ahead)
         else:
             arms = Arms(self.with_leaving(self.arm_rows.kernels(self.kernels))[self.present], state_names=self.names_ahead)
-        return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
+        return Problem(arms, self.start, budget, as_integer(horizon, "horizon"), cost=cost)
 
     def at(self, period: str) -> Fit:
         """Return the model as of a period, written as in the log: the last one or a later one."""
