@@ -74,7 +74,7 @@ def test_chance_with_costs_is_what_fits_at_random() -> None:
     for cost in ([1.0, 2.0], 2.0):
         problem = rmab.Problem(arms, 0, 2.0, 5, cost=cost)
         run = rmab.run(rmab.Task.from_rewards(problem, pays[np.newaxis], low=0, high=1), "random")
-        np.testing.assert_allclose(run.comparators.chance(), 5.0)
+        np.testing.assert_allclose(run.comparators.random(), 5.0)
         assert run.summary()["budget_use"] == pytest.approx(1.0 if cost == 2.0 else np.nan, nan_ok=True)
 
 
