@@ -92,11 +92,11 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     over, alone, *_ = found.sentences()
     plan = f"With {_many(found.budget, word)} per {per}, over the next {_many(found.horizon, per)}"
     if found.standing == "conditional":
-        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, found.sentences()[-2]]
+        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, *found.caveats]
     first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
     gain = found.benefits["nothing"]
     each = f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
-    return [first, alone, f"{each if found.promises('nothing') else ''}{last}", found.sentences()[-2]]
+    return [first, alone, f"{each if found.promises('nothing') else ''}{last}", *found.caveats]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
