@@ -23,7 +23,7 @@ def weeks_until_shown(
         if t < world.weeks:
             chance[:, t], on = world.draw(rng.random(world.arms), rng)
             listed[:, t] = called[:, t] = on
-            gain = np.where(chance[:, t] > 0.5, effect, others)
+            gain = np.where(chance[:, t] >= 0.5, effect, others)
             good = rng.random(world.arms) < rate + gain * on
     found = rmab.data.measure(make_log(states, called, listed, chance), reward={"good": 1})
     shown = np.flatnonzero(found.enough & (found.all.low > 0))
