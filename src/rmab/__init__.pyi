@@ -27,9 +27,11 @@ from .model.view import View as View
 from .planners.contract import Planner as Planner
 from .planners.plan import PlanResult as PlanResult, plan as plan
 from .planners.registry import list_planners as list_planners, make_planner as make_planner
-from .play.feedback import Batch as Batch, Feedback as Feedback, Trajectory as Trajectory
-from .play.policy import IndexPolicy as IndexPolicy, Policy as Policy
+from .play.feedback import Feedback as Feedback
+from .play.index_policy import IndexPolicy as IndexPolicy
+from .play.policy import Policy as Policy
 from .play.simulation import simulate as simulate, simulate_many as simulate_many
+from .play.trajectory import Batch as Batch, Trajectory as Trajectory
 from .runs.record import RunResult as RunResult
 from .runs.running import run as run
 from .tasks.definition import Task as Task

@@ -40,7 +40,7 @@ def test_imports_keep_to_the_contracts() -> None:
         ("learning/base.py", "import rmab.tasks", "imports go one way"),
         ("study/spec.py", "import rmab.logs", "do not read logs"),
         ("estimation/fit.py", "import rmab.learning", "knows no learners"),
-        ("play/policy.py", "import rmab.common.compile", "folders named compiled"),
+        ("play/index_policy.py", "import rmab.common.compile", "folders named compiled"),
         ("novel/__init__.py", "", "imports go one way"),
     ],
 )

@@ -11,7 +11,7 @@ from rmab.learning.pools import Observations, Pools
 from rmab.learning.registry import CONFIDENCE
 from rmab.model.view import View
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.solvers import TransitionSets
 
 

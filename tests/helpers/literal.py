@@ -139,3 +139,22 @@ def ucrl_estimate(episodes: Sequence[tuple[float | None, float]], delta: float) 
         if reward is not None:
             paid, number = paid + visits * reward, number + visits
     return min((paid / number if number > 0 else 1.0) + delta, 1.0)
+
+
+def fit_by_hand(value: np.ndarray, number: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fit factor x pay to K rows of P values with these numbers of observations, and how sure it is of each."""
+    rows, pairs = value.shape
+    factor = [1.0] * rows
+    for _ in range(4):
+        pays = []
+        for p in range(pairs):
+            above = sum(number[k, p] * factor[k] * value[k, p] for k in range(rows)) + 0.1 * mean[p]
+            pays.append(above / (sum(number[k, p] * factor[k] ** 2 for k in range(rows)) + 0.1))
+        even = 2.0 * sum(one**2 for one in pays) / pairs
+        weight = [sum(number[k, p] * pays[p] ** 2 for p in range(pairs)) for k in range(rows)]
+        factor = [
+            (sum(number[k, p] * pays[p] * value[k, p] for p in range(pairs)) + even) / (weight[k] + even)
+            for k in range(rows)
+        ]
+    fit = np.array([[min(factor[k] * pays[p], 1.0) for p in range(pairs)] for k in range(rows)])
+    return fit, np.array([one / (one + even) for one in weight])

@@ -5,7 +5,7 @@ import numpy as np
 import rmab
 from rmab.learning import Learner, State
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 
 EPISODES = 5
 

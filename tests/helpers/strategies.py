@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from rmab.common.arrays import FloatArray
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 
 RULES = ("fill", "at-most")
 ROUNDINGS = ("top", "dependent")

@@ -154,6 +154,9 @@ def test_large_tasks_are_refused_by_size() -> None:
     )
     with pytest.raises(ModelError, match=message):
         rmab.run("cpap", "colored-ucrl2")
+    many = view_of(4, 8, budget=2)
+    with pytest.raises(ModelError, match=r"8\^4 = 4096 joint states and 11 sets of arms are too many for \d+ steps"):
+        rmab.make_learner("colored-ucrl2").begin(many, 0)
 
 
 def test_the_policy_looks_its_state_up() -> None:

@@ -15,7 +15,7 @@ from rmab.learning.components.sets import hoeffding_width, kl_interval, union_lo
 from rmab.learning.pools import Observations, Pools, share_of
 from rmab.learning.visits import bounds, executed_occupancy, importance, weighted_losses
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.solvers import TransitionSets
 
 # ---------------------------------------------------------------- pools

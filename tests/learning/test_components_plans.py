@@ -5,7 +5,7 @@ import pytest
 
 from contracts import broken
 from rmab.learning import EveryEpisode, Execution, Kl, Lazy, Step, StepResult, TopB
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.solvers import TransitionSets
 from rmab.testing import check_execution, check_refresh, check_step
 

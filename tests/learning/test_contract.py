@@ -8,11 +8,19 @@ from rmab.testing import check_learner
 from small_tasks import small_task
 
 NAMES = {"confidence": list(CONFIDENCE), "estimator": list(ESTIMATORS), "step": list(STEPS)}
+STEADY = {"rest": False, "replay": False}  # the priced step draws nothing
 PARTS = [
-    {option: names[i % len(names)] for option, names in NAMES.items()} | {"probes": {"every": 0.0}}
-    for i in range(max(map(len, NAMES.values())))
+    parts | {"probes": {"every": 0.0}} | (STEADY if parts["step"] == "priced" else {})
+    for parts in (
+        {option: names[i % len(names)] for option, names in NAMES.items()} for i in range(max(map(len, NAMES.values())))
+    )
 ]
-LOOKING = [("ucmd", {}), ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0})]
+LOOKING = [
+    ("ucmd", {}),
+    ("ucmd", {"rule": "at-most", "rounding": "dependent", "scale": 2.0}),
+    ("ucmd", {"probes": {"every": 0.0}}),
+    ("ucmd", {"probes": {"every": 0.0}, "replay": False}),
+]
 DRAWING = [
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] == "implicit"],
     ("shifted-uc-o-reps", {}),
@@ -27,7 +35,7 @@ DRAWING = [
 DESCENDING = ["uc-o-reps", "shifted-uc-o-reps", "uob-reps", "dilated-po", "ucpd", "pdgd-ops"]
 CASES = [
     *LOOKING,
-    ("ucmd", {"probes": {"every": 0.0}}),
+    ("ucmd", {"probes": {"every": 0.0}, **STEADY}),
     *[("ucmd", parts) for parts in PARTS if parts["estimator"] != "implicit"],
     ("ucmd-armab", {}),
     ("uc-o-reps", {}),

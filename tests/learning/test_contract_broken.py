@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.testing import check_learner
 from small_tasks import small_task
 

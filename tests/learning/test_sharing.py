@@ -7,28 +7,10 @@ import pytest
 
 import rmab
 from episodes import ended, view_of
+from literal import fit_by_hand
 from rmab.learning import Forecast, Observations, Pools
 from rmab.learning.components.execution import gain_of_drawing
 from rmab.learning.components.forecasts import _from_others, _in_proportion
-
-
-def fit_by_hand(value: np.ndarray, number: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of one group: K rows of P values, in lists."""
-    rows, pairs = value.shape
-    factor = [1.0] * rows
-    for _ in range(4):
-        pays = []
-        for p in range(pairs):
-            above = sum(number[k, p] * factor[k] * value[k, p] for k in range(rows)) + 0.1 * mean[p]
-            pays.append(above / (sum(number[k, p] * factor[k] ** 2 for k in range(rows)) + 0.1))
-        even = 2.0 * sum(one**2 for one in pays) / pairs
-        weight = [sum(number[k, p] * pays[p] ** 2 for p in range(pairs)) for k in range(rows)]
-        factor = [
-            (sum(number[k, p] * pays[p] * value[k, p] for p in range(pairs)) + even) / (weight[k] + even)
-            for k in range(rows)
-        ]
-    fit = np.array([[min(factor[k] * pays[p], 1.0) for p in range(pairs)] for k in range(rows)])
-    return fit, np.array([one / (one + even) for one in weight])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -18,7 +18,7 @@ from rmab.learning.visits import bounds, executed_occupancy, exploration, import
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.play.feedback import Feedback
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.play.simulation import visit_rates
 
 # ---------------------------------------------------------------- importance weights

@@ -10,7 +10,7 @@ from episodes import tiny, view_of
 from rmab.learning.components.rewards import implicit_estimate
 from rmab.learning.pools import Pools
 from rmab.learning.visits import executed_occupancy, exploration, of_blocks, of_payoffs
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.play.simulation import visit_rates
 
 

@@ -7,7 +7,8 @@ from hypothesis import given, strategies as st
 
 from reference import top
 from rmab.errors import PolicyError
-from rmab.play.policy import IndexPolicy, Policy
+from rmab.play.index_policy import IndexPolicy
+from rmab.play.policy import Policy
 from strategies import MODES, RULES, distinct, policies, problems
 
 pytestmark = pytest.mark.compiled

@@ -12,7 +12,7 @@ from reference import episode
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.play.simulation import simulate, simulate_many, simulate_visits
 from strategies import MODES, RULES, distinct, policies, problems, random_problem, rewards
 

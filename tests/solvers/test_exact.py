@@ -6,7 +6,7 @@ import pytest
 from reference import backward, expected_reward, occupancy, optimal_value
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.play.simulation import simulate, simulate_many
 from strategies import MODES, RULES, distinct, random_problem
 

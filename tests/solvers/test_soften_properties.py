@@ -261,3 +261,12 @@ def test_what_is_given_is_not_changed_and_answers_are_read_only() -> None:
     np.testing.assert_array_equal(first.curvature, curvature)
     for array in (first.share, first.prices, first.use, first.curvature, first.values, first.mass):
         assert not array.flags.writeable
+
+
+def test_prices_that_no_reward_could_pay_are_a_start_like_any_other() -> None:
+    """A rolling plan may carry prices over to states from which hardly anything can be earned; their ratio overflows."""
+    kernels = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]]])
+    reward, start = 1e-190 * np.array([[[0.0, 0.0], [1.0, 1.0]]]), np.array([[3.0, 0.0]])
+    cold = soften_blocks(kernels, reward, start, np.ones(4), 3e190)
+    warm = soften_blocks(kernels, reward, start, np.ones(4), 3e190, warm=np.full(4, 1e150))
+    assert warm.value == pytest.approx(cold.value, rel=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import rmab
 from rmab.common.arrays import FloatArray
 from rmab.model.registry import ADVERSARIES
-from rmab.play.policy import IndexPolicy
+from rmab.play.index_policy import IndexPolicy
 from rmab.tasks.deadline import STATES
 
 DIGITS = 1e-10  # exp and sin may differ in the last bits between machines

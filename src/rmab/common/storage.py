@@ -58,7 +58,7 @@ KINDS = {
     "rmab learner state": Kind("a learner's state", "rmab.learning.state:State", "rmab.State.load"),
     "rmab fit": Kind("a model fitted to a log", "rmab.estimation.fit:Fit", "rmab.data.Fit.load or `rmab list FILE`"),
     "rmab decision": Kind("a decision", "rmab.decisions.decision:Decision", "rmab.data.Decision.load"),
-    "rmab policy": Kind("an index policy", "rmab.play.policy:IndexPolicy", "rmab.IndexPolicy.load"),
+    "rmab policy": Kind("an index policy", "rmab.play.index_policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
     "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.rolling:LpUpdate", "rmab.planners.LpUpdate.load"),
     "rmab policy id": Kind("an ID policy", "rmab.planners.endless:IdPolicy", "rmab.planners.IdPolicy.load"),

@@ -24,7 +24,16 @@ from .algorithms.ucmd_armab import UcmdArmab as UcmdArmab
 from .algorithms.ucpd import Ucpd as Ucpd
 from .algorithms.uob_reps import UobReps as UobReps
 from .base import EpisodePlan as EpisodePlan, Learner as Learner
-from .components.base import Component as Component, Episode as Episode
+from .components.base import (
+    Component as Component,
+    ConfidenceSets as ConfidenceSets,
+    EveryEpisode as EveryEpisode,
+    Refresh as Refresh,
+    RewardEstimate as RewardEstimate,
+    RewardEstimator as RewardEstimator,
+    Step as Step,
+    StepResult as StepResult,
+)
 from .components.estimated import Estimated as Estimated
 from .components.execution import (
     DependentRounding as DependentRounding,
@@ -40,25 +49,20 @@ from .components.rewards import (
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
-    RewardEstimate as RewardEstimate,
-    RewardEstimator as RewardEstimator,
 )
 from .components.sets import (
     L1 as L1,
     Bernstein as Bernstein,
-    ConfidenceSets as ConfidenceSets,
     Doubling as Doubling,
-    EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,
-    Refresh as Refresh,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
 )
-from .components.steps import Active as Active, Lazy as Lazy, Step as Step, StepResult as StepResult
+from .components.steps import Active as Active, Lazy as Lazy
 from .index_learner import IndexLearner as IndexLearner, Knowledge as Knowledge
 from .mirror_descent import ComponentSet as ComponentSet, MirrorDescent as MirrorDescent
 from .options import configured as configured, option as option
-from .pools import Observations as Observations, Pools as Pools
+from .pools import Episode as Episode, Observations as Observations, Pools as Pools
 from .registry import list_learners as list_learners, make_learner as make_learner
 from .state import State as State

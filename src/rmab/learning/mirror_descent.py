@@ -21,18 +21,22 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray
 from rmab.learning.base import EpisodePlan, Feedbacks, Learner
-from rmab.learning.components.base import Component, Episode
+from rmab.learning.components.base import (
+    Component,
+    ConfidenceSets,
+    EveryEpisode,
+    Refresh,
+    RewardEstimate,
+    RewardEstimator,
+    Step,
+    StepResult,
+)
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import ROUNDING, RULE, Execution, Probes, rested, rested_first
-from rmab.learning.components.rewards import Revealed, RewardEstimate, RewardEstimator
-from rmab.learning.components.sets import EPSILON, L1, ConfidenceSets, Doubling, EveryEpisode, Refresh
-from rmab.learning.components.steps import Step, StepResult
-from rmab.learning.options import PRESET, Preset, configured, option
-from rmab.learning.pools import Observations, Pools
-from rmab.learning.registry import ROUNDINGS
+from rmab.learning.components.execution import Execution, Probes, rested, rested_first
+from rmab.learning.pools import Episode, Observations, Pools
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
 from rmab.model import Problem, View
-from rmab.play import Feedback, Policy, Rounding, Rule
+from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
 RATE = "the learning rate, in units of the theory's"
@@ -173,8 +177,8 @@ class MirrorDescent(Learner):
         sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
         refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
-        learned = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
-        estimate = _with_zeros(pools, learned) if components.estimator.knows_zeros else learned
+        estimate = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
+        estimate = _with_zeros(pools, estimate) if components.estimator.knows_zeros else estimate
         new = self._sets(pools, refresh, sets, state.episode + 1)
         plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
@@ -215,23 +219,6 @@ class MirrorDescent(Learner):
         counts = state.arrays["sets.counts"]
         mass = own_occupancy(pools, plan.shares, counts) if plan.mass is None else plan.mass
         return self._policy(pools, plan), mass
-
-
-@configured
-class EpochLearner(MirrorDescent):
-    """What learners share whose sets are rebuilt when a pair's count doubles, and whose plans are rounded."""
-
-    preset: Preset = option(default="theory", help=PRESET)
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    rounding: Rounding = option(default="dependent", help=ROUNDING)
-    rule: Rule = option(default="fill", help=RULE)
-
-    def assemble(
-        self, step: Step, estimator: RewardEstimator | None = None, confidence: ConfidenceSets | None = None
-    ) -> ComponentSet:
-        """Return the components with this step; by default with the true rewards, and L1 balls."""
-        sets, rounding = confidence or L1(epsilon=self.epsilon), ROUNDINGS.load(self.rounding)(rule=self.rule)
-        return ComponentSet(sets, estimator or Revealed(), step, rounding, Doubling())
 
 
 def _named(**memories: Memory) -> Arrays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen
 from rmab.model import View, by_step, cells, masses_of, parted
-from rmab.play import Feedback
+from rmab.play import Feedback, Policy
+from rmab.solvers.transitions import TransitionSets
 
 NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
 
@@ -188,6 +190,72 @@ class Pools:
         values[self.zero] = self.floor
         arms = self.arms_paid_alike[:, np.newaxis, np.newaxis]
         return Observations(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Episode:
+    """All that a part may know of an episode that ended.
+
+    Parameters
+    ----------
+    pools : Pools
+        Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
+    number : int
+        Of the episode, from 0.
+    seed : int
+        Of the learner.
+    feedback : Feedback
+        The trajectory of every arm, and the rewards that were revealed.
+    observed : Observed
+        The same, pooled.
+    before, counts : (G, S, 2, S) int arrays
+        Transitions counted before the episode, and with it.
+    basis : (G, S, 2, S) int array
+        The counts that the sets in force were made of.
+    in_force, executed : functions
+        Make these sets, and the plan that was executed; see `sets`, `policy` and `mass`.
+    """
+
+    pools: Pools
+    number: int
+    seed: int
+    feedback: Feedback
+    observed: Observations
+    before: IntArray
+    counts: IntArray
+    basis: IntArray
+    in_force: Callable[[], TransitionSets]
+    executed: Callable[[], tuple[Policy, FloatArray]]
+
+    @cached_property
+    def sets(self) -> TransitionSets:
+        """The sets of every block that the plan was made with; built when asked for."""
+        return self.in_force()
+
+    @cached_property
+    def _plan(self) -> tuple[Policy, FloatArray]:
+        return self.executed()
+
+    @property
+    def policy(self) -> Policy:
+        """What was executed; built when asked for."""
+        return self._plan[0]
+
+    @property
+    def mass(self) -> FloatArray:
+        """(C, H, S, 2) the plan behind it; built when asked for."""
+        return self._plan[1]
+
+    @property
+    def draw_key(self) -> tuple[int, int]:
+        """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
+        return self.seed, self.number
+
+    def revealed(self) -> tuple[BoolArray, FloatArray]:
+        """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+        values = self.observed.values
+        seen = ~np.isnan(values) & ~self.pools.zero
+        return seen, np.where(seen, values, 0.0)
 
 
 def refuse_forced(view: View) -> str:

@@ -70,7 +70,7 @@ def _components(kind: str, base: str, *entries: Entry) -> Registry[Entry]:
 
 CONFIDENCE = _components(
     "confidence",
-    "sets:ConfidenceSets",
+    "base:ConfidenceSets",
     Entry("estimated", f"{COMPONENTS}.estimated:Estimated", "the kernels as they are estimated: no set at all"),
     Entry("hoeffding", f"{COMPONENTS}.sets:Hoeffding", "boxes of one width per row", XIONG),
     Entry("bernstein", f"{COMPONENTS}.sets:Bernstein", "boxes that are tighter for rare transitions", JIN),
@@ -81,7 +81,7 @@ CONFIDENCE = _components(
 )
 ESTIMATORS = _components(
     "estimator",
-    "rewards:RewardEstimator",
+    "base:RewardEstimator",
     Entry("paper", f"{COMPONENTS}.rewards:PaperEstimator", "the paper's estimator to the letter", XIONG),
     Entry("direct", f"{COMPONENTS}.rewards:Direct", "the value that was seen; 1 where nothing was"),
     Entry("fading", f"{COMPONENTS}.remembering:Fading", "the mean of the past, plus optimism that fades"),
@@ -91,7 +91,7 @@ ESTIMATORS = _components(
 )
 STEPS = _components(
     "step",
-    "steps:Step",
+    "base:Step",
     Entry("active", f"{COMPONENTS}.steps:Active", "online mirror descent from the last plan", XIONG),
     Entry("lazy", f"{COMPONENTS}.steps:Lazy", "dual averaging from the uniform occupancy"),
     Entry(
@@ -108,8 +108,8 @@ ROUNDINGS = _components(
 )
 REFRESHES = _components(
     "refresh",
-    "sets:Refresh",
-    Entry("every-episode", f"{COMPONENTS}.sets:EveryEpisode", "new sets before every episode"),
+    "base:Refresh",
+    Entry("every-episode", f"{COMPONENTS}.base:EveryEpisode", "new sets before every episode"),
     Entry("doubling", f"{COMPONENTS}.sets:Doubling", "new sets when the count of some pair has doubled"),
 )
 PROBES = _components(

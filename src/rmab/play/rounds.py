@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,10 @@ from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
 from rmab.errors import PolicyError, raised_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
-from rmab.play.feedback import Trajectory
-from rmab.play.policy import Policy, decisions_of
+from rmab.play.index_policy import IndexPolicy
+from rmab.play.policy import Policy, begin_episode
 from rmab.play.simulation import EMPTY, budget_error, budget_of, phases_first, start_of
+from rmab.play.trajectory import Trajectory
 
 
 class Rounds:
@@ -142,3 +143,12 @@ def play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDAr
         active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
         total += float(rounds.advance(active)[0][0])
     return replace(rounds.trajectory(), reward=total)
+
+
+def decisions_of(policy: Policy, states: IntArray, stream: NDArray[np.uint64]) -> Callable[[int, IntArray], BoolArray]:
+    """Return a function of step and states (N,) that decides in an episode from these states, with this stream (4,)."""
+    if type(policy) is IndexPolicy:  # a subclass may decide differently
+        return lambda h, now: policy.choose(h, now, stream)
+    rng = np.random.default_rng(stream)
+    player = begin_episode(policy, states.copy(), rng)
+    return lambda h, now: player.act(h, now.copy(), rng)

@@ -12,8 +12,9 @@ from rmab.common import BoolArray, FloatArray, IntArray, as_integer, check_memor
 from rmab.errors import BudgetExceeded, ModelError, PolicyError
 from rmab.model import Problem, checked_reward, costs_in, rows_of, shape_of
 from rmab.play.compiled.episodes import index_episodes
-from rmab.play.feedback import Batch, Trajectory, pairs_of
-from rmab.play.policy import IndexPolicy, Policy
+from rmab.play.index_policy import IndexPolicy
+from rmab.play.policy import Policy
+from rmab.play.trajectory import Batch, Trajectory, pairs_of
 
 EMPTY, NOWHERE = frozen(np.empty((0, 0))), frozen(np.empty(0, dtype=np.int64))
 MOST_THREADS = 64  # more are not useful, and a system may refuse them
@@ -220,8 +221,9 @@ def budget_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
 def budget_error(problem: Problem, step: int, active: BoolArray, states: IntArray) -> PolicyError:
     """Return the error for a step at which the active arms (N,), in states (N,), are not within the budget."""
     count, limit = int(np.count_nonzero(active)), problem.budgets[step].item()
-    if problem.exact and count < limit:
-        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {limit}; use rule 'fill'"
+    if problem.exact and count < problem.slots[step]:
+        wanted = problem.slots[step]
+        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {wanted}; use rule 'fill'"
         return PolicyError(wrong, code="budget-unused", step=step)
     if problem.cost is not None:
         return BudgetExceeded(step, float(active @ costs_in(problem.cost, problem.phase_of[step], states)), limit, "costs")

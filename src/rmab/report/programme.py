@@ -34,7 +34,7 @@ def write_programme_report(fit: Fit, calls: Decision, found: Evaluation, path: s
     from rmab.report.programme_figures import draw_programme  # noqa: PLC0415
 
     page = Path(path)
-    effects, reached = estimate_effects(fit), estimate_reach(fit, calls.budget, found.horizon, calls.active)
+    effects, reached = estimate_effects(fit), estimate_reach(fit, int(calls.budget), found.horizon, calls.active)
     html, figures = render_programme(fit, calls, found, effects, reached), draw_programme(found, reached, effects)
     return page, *write_files(page, html, page.with_name(f"{page.stem}-figures"), figures)
 

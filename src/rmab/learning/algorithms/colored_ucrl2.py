@@ -33,7 +33,7 @@ from rmab.model import View
 from rmab.play import checked_states
 from rmab.solvers.compiled.balls import joint_plan
 
-LARGEST = 100_000  # pairs of joint state and set
+LARGEST = 10**9  # operations of a plan: joint states, sets, joint states that may follow, arms and steps; some seconds
 PASSES = 2
 
 
@@ -87,9 +87,11 @@ class ColoredUcrl2(IndexLearner):
     def initial(self, view: View, seed: int) -> Arrays:
         """Begin, unless the task is too large to plan for all arms at once."""
         joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
-        if joint * sets > LARGEST:
-            size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms"
-            raise ModelError(f"{self.name} plans for all arms at once: {size} are too many, {LARGEST} pairs at most")
+        work = joint * sets * joint * view.arms * view.horizon
+        if work > LARGEST:
+            size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms are too many"
+            steps = f"for {view.horizon} steps, with {work:.0e} operations, {LARGEST:.0e} at most; take fewer arms"
+            raise ModelError(f"{self.name} plans for all arms at once: {size} {steps}")
         return super().initial(view, seed)
 
     def prepare(self, known: Knowledge) -> Arrays:

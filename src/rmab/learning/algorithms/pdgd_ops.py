@@ -22,10 +22,10 @@ import numpy as np
 
 from rmab.common import FloatArray, cached_property, log_over
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
-from rmab.learning.components import Episode, StepResult
+from rmab.learning.components import StepResult
 from rmab.learning.mirror_descent import RATE, ComponentSet
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.solvers.transitions import TransitionSets
 

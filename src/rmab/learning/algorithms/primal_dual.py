@@ -7,10 +7,10 @@ kept by the index policy that is read off the plan; the plan's own excess is rec
 import numpy as np
 
 from rmab.common import FloatArray
-from rmab.learning.components import Centred, Episode, StepResult
-from rmab.learning.mirror_descent import EpochLearner
+from rmab.learning.components import Centred, StepResult
+from rmab.learning.epochs import EpochLearner
 from rmab.learning.options import configured
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, State
 from rmab.model import View
 from rmab.solvers.transitions import TransitionSets

@@ -21,10 +21,11 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import IntArray, cached_property
-from rmab.learning.components import L1, Centred, Episode, RewardEstimate, RewardEstimator
-from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.components import L1, Centred, RewardEstimate, RewardEstimator
+from rmab.learning.epochs import EpochLearner
+from rmab.learning.mirror_descent import RATE, ComponentSet
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools, share_of
+from rmab.learning.pools import Episode, Pools, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import importance, step_visits, weighted_losses
 from rmab.model import View

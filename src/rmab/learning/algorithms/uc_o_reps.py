@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from rmab.common import cached_property
 from rmab.learning.components import Centred
-from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.epochs import EpochLearner
+from rmab.learning.mirror_descent import RATE, ComponentSet
 from rmab.learning.options import configured, option
 
 

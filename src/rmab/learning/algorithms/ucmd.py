@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from rmab.learning.components.base import ConfidenceSets, EveryEpisode, Refresh, RewardEstimator, Step
 from rmab.learning.components.estimated import Estimated
 from rmab.learning.components.execution import DependentRounding, Execution, Probes, TopB
 from rmab.learning.components.forecasts import Forecast
 from rmab.learning.components.priced import Priced
-from rmab.learning.components.rewards import RewardEstimator
-from rmab.learning.components.sets import ConfidenceSets, EveryEpisode, Refresh
-from rmab.learning.components.steps import Step
 from rmab.learning.mirror_descent import ComponentSet, MirrorDescent
 from rmab.learning.options import configured, option
 from rmab.learning.pools import refuse_forced
@@ -25,8 +23,8 @@ class Ucmd(MirrorDescent):
     Examples
     --------
     >>> import rmab
-    >>> from rmab.learning import Direct, Probes, Ucmd
-    >>> Ucmd(estimator=Direct(), probes=Probes(every=0)).draws
+    >>> from rmab.learning import Direct, Priced, Probes, Ucmd
+    >>> Ucmd(estimator=Direct(), step=Priced(rest=False, replay=False), probes=Probes(every=0)).draws
     False
     """
 

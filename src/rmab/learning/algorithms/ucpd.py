@@ -21,9 +21,9 @@ import numpy as np
 
 from rmab.common import FloatArray, cached_property
 from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
-from rmab.learning.components import Episode
 from rmab.learning.mirror_descent import ComponentSet
 from rmab.learning.options import configured, option
+from rmab.learning.pools import Episode
 from rmab.learning.state import Memory
 
 V = "V, the weight of the losses, in units of the theory's"

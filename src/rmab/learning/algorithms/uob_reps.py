@@ -20,10 +20,11 @@ nine tenths of it in Comp-UOB; cpap takes a twentieth of a second.
 from __future__ import annotations
 
 from rmab.common import cached_property
-from rmab.learning.components import Bernstein, Centred, Episode, RewardEstimate, RewardEstimator
-from rmab.learning.mirror_descent import RATE, ComponentSet, EpochLearner
+from rmab.learning.components import Bernstein, Centred, RewardEstimate, RewardEstimator
+from rmab.learning.epochs import EpochLearner
+from rmab.learning.mirror_descent import RATE, ComponentSet
 from rmab.learning.options import configured, option
-from rmab.learning.pools import share_of
+from rmab.learning.pools import Episode, share_of
 from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
 from rmab.model import View

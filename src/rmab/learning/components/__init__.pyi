@@ -1,6 +1,15 @@
 """The public names: read by type checkers, and by `__init__.py`, which loads each on first use."""
 
-from .base import Component as Component, Episode as Episode
+from .base import (
+    Component as Component,
+    ConfidenceSets as ConfidenceSets,
+    EveryEpisode as EveryEpisode,
+    Refresh as Refresh,
+    RewardEstimate as RewardEstimate,
+    RewardEstimator as RewardEstimator,
+    Step as Step,
+    StepResult as StepResult,
+)
 from .counting import (
     OBSERVING as OBSERVING,
     Counting as Counting,
@@ -30,22 +39,17 @@ from .rewards import (
     ImplicitExploration as ImplicitExploration,
     PaperEstimator as PaperEstimator,
     Revealed as Revealed,
-    RewardEstimate as RewardEstimate,
-    RewardEstimator as RewardEstimator,
 )
 from .sets import (
     EPSILON as EPSILON,
     L1 as L1,
     Bernstein as Bernstein,
-    ConfidenceSets as ConfidenceSets,
     Doubling as Doubling,
-    EveryEpisode as EveryEpisode,
     Hoeffding as Hoeffding,
     Kl as Kl,
-    Refresh as Refresh,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
     doubled as doubled,
     hoeffding_width as hoeffding_width,
 )
-from .steps import Active as Active, Centred as Centred, Lazy as Lazy, Step as Step, StepResult as StepResult
+from .steps import Active as Active, Centred as Centred, Lazy as Lazy

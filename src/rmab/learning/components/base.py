@@ -1,17 +1,20 @@
-"""What all components share: options, memory in plain arrays, and what they observe of an episode."""
+"""The contracts of the components: what each is given and returns. Implementations are in the files beside this one."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Self
 
-from rmab.common import FloatArray, IntArray, cached_property
-from rmab.learning.options import Configured
-from rmab.learning.pools import Observations, Pools
-from rmab.learning.state import ArraySpecs
+import numpy as np
+
+from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.errors import ModelError
+from rmab.learning.options import Configured, configured
+from rmab.learning.pools import Episode, Observations, Pools, share_of
+from rmab.learning.state import ArraySpecs, Memory, whole
 from rmab.model import Problem
-from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
 
@@ -39,61 +42,209 @@ class Component(Configured):
         return {}
 
 
+class Refresh(Component, ABC):
+    """A part that says which of the counts the sets are made of. Override all three methods."""
+
+    anywhere = True
+
+    @abstractmethod
+    def learn(self, memory: Memory, counts: IntArray) -> Memory:
+        """Return the memory, given all counts (G, S, 2, S) so far; at the beginning, memory is empty and counts are 0."""
+
+    @abstractmethod
+    def basis(self, memory: Memory, counts: IntArray) -> IntArray:
+        """(G, S, 2, S) the counts that the sets are made of."""
+
+    @abstractmethod
+    def until(self, pools: Pools, episode: int) -> int:
+        """Return the last episode in which sets that are made for this one must hold."""
+
+
+@configured
+class EveryEpisode(Refresh):
+    """New sets before every episode, of all that was counted."""
+
+    def learn(self, memory: Memory, counts: IntArray) -> Memory:  # noqa: ARG002
+        """Keep nothing."""
+        return {}
+
+    def basis(self, memory: Memory, counts: IntArray) -> IntArray:  # noqa: ARG002
+        """All counts."""
+        return counts
+
+    def until(self, pools: Pools, episode: int) -> int:  # noqa: ARG002
+        """Only in the episode that they are made for."""
+        return episode
+
+
+class ConfidenceSets(Component, ABC):
+    """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
+
+    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
+
+    Examples
+    --------
+    >>> class Everything(ConfidenceSets):
+    ...     def around(self, pools, counts, episode):
+    ...         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
+    """
+
+    anywhere = True
+    confident: ClassVar[bool] = True
+
+    @abstractmethod
+    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
+        """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
+
+    def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
+        """Override where more than the counts of the basis is used: return the sets, given the memory as well."""
+        return self.around(pools, basis, episode)
+
+    def begin(self, pools: Pools) -> Memory:
+        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
+        return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
+
+    def state_spec(self, pools: Pools) -> ArraySpecs:
+        """Declare the counts."""
+        return {"counts": whole(*pools.support.shape)}
+
+    def learn(self, memory: Memory, observed: Observations) -> Memory:
+        """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
+        return {"counts": memory["counts"] + observed.counts}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Episode:
-    """All that a part may know of an episode that ended.
+class RewardEstimate:
+    """What an estimator makes of an episode.
 
     Parameters
     ----------
-    pools : Pools
-        Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
-    number : int
-        Of the episode, from 0.
-    seed : int
-        Of the learner.
-    feedback : Feedback
-        The trajectory of every arm, and the rewards that were revealed.
-    observed : Observed
-        The same, pooled.
-    before, counts : (G, S, 2, S) int arrays
-        Transitions counted before the episode, and with it.
-    basis : (G, S, 2, S) int array
-        The counts that the sets in force were made of.
-    in_force, executed : functions
-        Make these sets, and the plan that was executed; see `sets`, `policy` and `mass`.
+    gain : (R, S, 2) or (C, H, S, 2) float array
+        What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
+    ahead : (R, S, 2) float array, optional
+        What the next episode is expected to pay, for steps that look ahead (`Lazy`); without it they take the mean of all
+        gains. Steps from the last plan (`Active`) do not read it.
+    memory : mapping of str to array
+        What the estimator keeps.
+    likely : (R, S, 2) float array, optional
+        The same as `ahead`, without optimism: what is believed, against which what comes true is held (`Priced`).
+    surprised : (R,) bool array, optional
+        The payoffs that paid something else than was believed (`Looks`).
     """
 
-    pools: Pools
-    number: int
-    seed: int
-    feedback: Feedback
-    observed: Observations
-    before: IntArray
-    counts: IntArray
-    basis: IntArray
-    in_force: Callable[[], TransitionSets]
-    executed: Callable[[], tuple[Policy, FloatArray]]
+    gain: FloatArray
+    ahead: FloatArray | None = None
+    memory: Memory = field(default_factory=dict)
+    likely: FloatArray | None = None
+    surprised: BoolArray | None = None
 
-    @cached_property
-    def sets(self) -> TransitionSets:
-        """The sets of every block that the plan was made with; built when asked for."""
-        return self.in_force()
 
-    @cached_property
-    def _plan(self) -> tuple[Policy, FloatArray]:
-        return self.executed()
+class RewardEstimator(Component, ABC):
+    """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
+
+    Examples
+    --------
+    >>> class Hopeful(RewardEstimator):
+    ...     def learn(self, memory, episode):
+    ...         values = episode.observed.values
+    ...         return RewardEstimate(np.where(np.isnan(values), 1.0, values))
+    """
 
     @property
-    def policy(self) -> Policy:
-        """What was executed; built when asked for."""
-        return self._plan[0]
+    def knows_zeros(self) -> bool:
+        """Whether the learner puts the rewards that are declared to be zero into what is estimated pair by pair."""
+        return True
+
+    def begin(self, pools: Pools) -> Memory:  # noqa: ARG002
+        """Return the memory before the first episode."""
+        return {}
+
+    @abstractmethod
+    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
+        """Return the estimate after an episode."""
+
+
+MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when they are asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepResult:
+    """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
+
+    Parameters
+    ----------
+    mass : (C, H, S, 2) float array, optional
+        Occupancy of every block.
+    iterations : int
+        Of the solver.
+    memory : mapping of str to array
+        What the step keeps for the next one.
+    share : (C, H, S) float array, optional
+        The part of every block that is active in a state at a step; by default, that of the mass.
+    drawn : bool
+        Whether the shares must be drawn as they are, whatever the execution likes better.
+    visits : function, optional
+        Returns how often the arms of every block are in a state under an action, (C * K, S, 2), where there is no mass.
+    """
+
+    mass: FloatArray | None = None
+    iterations: int = 0
+    memory: Memory = field(default_factory=dict)
+    share: FloatArray | None = None
+    drawn: bool = False
+    visits: Callable[[], FloatArray] | None = None
 
     @property
-    def mass(self) -> FloatArray:
-        """(C, H, S, 2) the plan behind it; built when asked for."""
-        return self._plan[1]
+    def shares(self) -> FloatArray:
+        """(C, H, S) the part of every block that is active in a state at a step."""
+        if self.share is not None:
+            return self.share
+        if self.mass is None:
+            raise ModelError("a plan needs a mass or a share")
+        return share_of(self.mass)
 
-    @property
-    def draw_key(self) -> tuple[int, int]:
-        """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
-        return self.seed, self.number
+
+class Step(Component, ABC):
+    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
+
+    stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
+            `again` makes them from the memory.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
+        """Return the first plan, before any reward is known, given the sets of every block."""
+        from rmab.learning.components.steps import project_uniform  # noqa: PLC0415  (the projection, which few steps need)
+
+        plan = project_uniform(pools, sets)
+        return StepResult(plan.mass, plan.iterations)
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Let a step with `again` plan anywhere, unless it says otherwise."""
+        super().__init_subclass__(**options)
+        if "anywhere" not in vars(cls):
+            cls.anywhere = cls.again is not Step.again
+
+    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:  # noqa: ARG002
+        """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
+
+        Given are the memory and the sets of every block; what the plan would keep is dropped.
+        """
+        raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
+
+    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
+        """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
+        return self.again(memory, pools, sets())
+
+    def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
+        """Override where it is known: (H,) what an activation is worth at each step."""
+        return None
+
+    def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:  # noqa: ARG002
+        """Override where it is known: (H,) shares below which activation is worth less than nothing at each step."""
+        return None
+
+    @abstractmethod
+    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
+        """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""

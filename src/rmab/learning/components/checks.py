@@ -8,10 +8,8 @@ import numpy as np
 
 from rmab.common import IntArray
 from rmab.errors import ModelError
-from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import RewardEstimate
-from rmab.learning.components.steps import StepResult
-from rmab.learning.pools import Pools
+from rmab.learning.components.base import Component, RewardEstimate, StepResult
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import Memory
 from rmab.solvers.transitions import TransitionSets
 

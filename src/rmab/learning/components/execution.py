@@ -9,10 +9,9 @@ from typing import TypeGuard
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
-from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import RewardEstimate
+from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, Problem, parted
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, simulate_many

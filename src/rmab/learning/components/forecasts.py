@@ -12,10 +12,9 @@ from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
 from rmab.learning.compiled.patterns import UNSEEN, Patterns, add_patterns, check_patterns
-from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import RewardEstimate, RewardEstimator, revealed
+from rmab.learning.components.base import RewardEstimate, RewardEstimator
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, whole
 
 FADING = 0.98  # what is left of the weight of a squared error after the next one
@@ -148,7 +147,7 @@ class Forecast(RewardEstimator):
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Check the last forecast, take in the episode, and look ahead."""
         pools = episode.pools
-        seen, values = revealed(episode)
+        seen, values = episode.revealed()
         if not self._hidden(pools):
             return self._learned(memory, episode, seen, values, pools.zero)
         if self.passive == "as-active":

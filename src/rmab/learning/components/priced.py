@@ -16,12 +16,10 @@ import numpy as np
 
 from rmab.common import FloatArray, check_memory
 from rmab.errors import ModelError, SolverError
-from rmab.learning.components.base import Episode
+from rmab.learning.components.base import MadeSets, RewardEstimate, Step, StepResult
 from rmab.learning.components.execution import gain_of_drawing
-from rmab.learning.components.rewards import RewardEstimate
-from rmab.learning.components.steps import MadeSets, Step, StepResult
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory
 from rmab.model import by_phase, cells
 from rmab.solvers.fluid.path import SoftPath
@@ -76,6 +74,11 @@ class Priced(Step):
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
     replay: bool = option(default=True, help="whether to randomise by the plan's shares if that earns more in replays")
     rest: bool = option(default=True, help="whether arms stay passive where activation is worth less than nothing")
+
+    @property
+    def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
+        """Whether there are replays, which simulate every arm, or rest: who rests in the first episode is drawn."""
+        return self.replay or self.rest
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
         """Declare both plans in prices, and what was believed."""

@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray
-from rmab.learning.components.base import Episode
-from rmab.learning.components.rewards import RewardEstimate, RewardEstimator, revealed
+from rmab.learning.components.base import RewardEstimate, RewardEstimator
 from rmab.learning.options import configured
-from rmab.learning.pools import Pools
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole
 
 FADING = 0.3  # optimism of a mean, in standard errors times sqrt(ln t)
@@ -46,7 +45,7 @@ class Remembering(RewardEstimator):
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Take in one episode: what was seen counts as it is, the rest is guessed."""
-        seen, values = revealed(episode)
+        seen, values = episode.revealed()
         kept = {**memory, **self.remember(memory, seen, values, episode.number)}
         guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
         return RewardEstimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)

@@ -5,73 +5,20 @@ Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in,
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from rmab.common import BoolArray, FloatArray
-from rmab.learning.components.base import Component, Episode
+from rmab.learning.components.base import RewardEstimate, RewardEstimator
 from rmab.learning.components.sets import hoeffding_width
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Observations, Pools
+from rmab.learning.pools import Episode, Observations
 from rmab.learning.state import Memory
 from rmab.model import View, by_phase
 
 Zeros = Literal["estimated", "declared"]
 ZEROS = "passive rewards that are declared to be 0: estimated like all others, as the formula has it, or taken as declared"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RewardEstimate:
-    """What an estimator makes of an episode.
-
-    Parameters
-    ----------
-    gain : (R, S, 2) or (C, H, S, 2) float array
-        What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
-    ahead : (R, S, 2) float array, optional
-        What the next episode is expected to pay, for steps that look ahead (`Lazy`); without it they take the mean of all
-        gains. Steps from the last plan (`Active`) do not read it.
-    memory : mapping of str to array
-        What the estimator keeps.
-    likely : (R, S, 2) float array, optional
-        The same as `ahead`, without optimism: what is believed, against which what comes true is held (`Priced`).
-    surprised : (R,) bool array, optional
-        The payoffs that paid something else than was believed (`Looks`).
-    """
-
-    gain: FloatArray
-    ahead: FloatArray | None = None
-    memory: Memory = field(default_factory=dict)
-    likely: FloatArray | None = None
-    surprised: BoolArray | None = None
-
-
-class RewardEstimator(Component, ABC):
-    """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
-
-    Examples
-    --------
-    >>> class Hopeful(RewardEstimator):
-    ...     def learn(self, memory, episode):
-    ...         values = episode.observed.values
-    ...         return Estimate(np.where(np.isnan(values), 1.0, values))
-    """
-
-    @property
-    def knows_zeros(self) -> bool:
-        """Whether the learner puts the rewards that are declared to be zero into what is estimated pair by pair."""
-        return True
-
-    def begin(self, pools: Pools) -> Memory:  # noqa: ARG002
-        """Return the memory before the first episode."""
-        return {}
-
-    @abstractmethod
-    def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        """Return the estimate after an episode."""
 
 
 @configured
@@ -173,10 +120,3 @@ def implicit_estimate(observed: Observations, expected: FloatArray) -> FloatArra
     """
     loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
     return np.asarray(1.0 - loss * observed.visits / expected)
-
-
-def revealed(episode: Episode) -> tuple[BoolArray, FloatArray]:
-    """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
-    values = episode.observed.values
-    seen = ~np.isnan(values) & ~episode.pools.zero
-    return seen, np.where(seen, values, 0.0)

@@ -6,7 +6,6 @@ All sets hold every true kernel with probability 1 - epsilon or more, in every e
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from copy import copy
 from typing import ClassVar, Self
 
@@ -14,47 +13,12 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, frozen, log_over
 from rmab.errors import ModelError
-from rmab.learning.components.base import Component
+from rmab.learning.components.base import ConfidenceSets, Refresh
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Observations, Pools, empirical
+from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import ArraySpecs, Memory, whole
 from rmab.model import Problem, View, cells
 from rmab.solvers.transitions import TransitionSets
-
-
-class Refresh(Component, ABC):
-    """A part that says which of the counts the sets are made of. Override all three methods."""
-
-    anywhere = True
-
-    @abstractmethod
-    def learn(self, memory: Memory, counts: IntArray) -> Memory:
-        """Return the memory, given all counts (G, S, 2, S) so far; at the beginning, memory is empty and counts are 0."""
-
-    @abstractmethod
-    def basis(self, memory: Memory, counts: IntArray) -> IntArray:
-        """(G, S, 2, S) the counts that the sets are made of."""
-
-    @abstractmethod
-    def until(self, pools: Pools, episode: int) -> int:
-        """Return the last episode in which sets that are made for this one must hold."""
-
-
-@configured
-class EveryEpisode(Refresh):
-    """New sets before every episode, of all that was counted."""
-
-    def learn(self, memory: Memory, counts: IntArray) -> Memory:  # noqa: ARG002
-        """Keep nothing."""
-        return {}
-
-    def basis(self, memory: Memory, counts: IntArray) -> IntArray:  # noqa: ARG002
-        """All counts."""
-        return counts
-
-    def until(self, pools: Pools, episode: int) -> int:  # noqa: ARG002
-        """Only in the episode that they are made for."""
-        return episode
 
 
 @configured
@@ -86,42 +50,6 @@ def doubled(epoch: IntArray, visits: IntArray) -> bool:
 
 
 EPSILON = "probability that a kernel lies outside its set"
-
-
-class ConfidenceSets(Component, ABC):
-    """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
-
-    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
-
-    Examples
-    --------
-    >>> class Everything(ConfidenceSets):
-    ...     def around(self, pools, counts, episode):
-    ...         return TransitionSets.boxes(np.zeros(counts.shape), pools.support)
-    """
-
-    anywhere = True
-    confident: ClassVar[bool] = True
-
-    @abstractmethod
-    def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
-        """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
-
-    def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
-        """Override where more than the counts of the basis is used: return the sets, given the memory as well."""
-        return self.around(pools, basis, episode)
-
-    def begin(self, pools: Pools) -> Memory:
-        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
-        return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
-
-    def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare the counts."""
-        return {"counts": whole(*pools.support.shape)}
-
-    def learn(self, memory: Memory, observed: Observations) -> Memory:
-        """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
-        return {"counts": memory["counts"] + observed.counts}
 
 
 @configured

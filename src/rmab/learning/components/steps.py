@@ -6,115 +6,26 @@ project exp(beta * direction) times the uniform reference, where the direction h
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rmab.common import FloatArray, check_memory, frozen
 from rmab.errors import ModelError
-from rmab.learning.components.base import Component, Episode
-from rmab.learning.components.rewards import RewardEstimate
+from rmab.learning.components.base import RewardEstimate, Step, StepResult
 from rmab.learning.options import configured, option
-from rmab.learning.pools import Pools, share_of
+from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, masses
 from rmab.model import View
 from rmab.solvers.compiled.dynamics import forward
+from rmab.solvers.projection.project import Projection, project_onto
 from rmab.solvers.transitions import TransitionSets
-
-if TYPE_CHECKING:
-    from rmab.solvers.projection.project import Projection
 
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
 DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
 STEEP = 300.0  # exponents beyond are always centred, lest exp overflow
 PART = 0.1  # of what the plan gains may be lost to entropy
 LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
-
-MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when they are asked for
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StepResult:
-    """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
-
-    Parameters
-    ----------
-    mass : (C, H, S, 2) float array, optional
-        Occupancy of every block.
-    iterations : int
-        Of the solver.
-    memory : mapping of str to array
-        What the step keeps for the next one.
-    share : (C, H, S) float array, optional
-        The part of every block that is active in a state at a step; by default, that of the mass.
-    drawn : bool
-        Whether the shares must be drawn as they are, whatever the execution likes better.
-    visits : function, optional
-        Returns how often the arms of every block are in a state under an action, (C * K, S, 2), where there is no mass.
-    """
-
-    mass: FloatArray | None = None
-    iterations: int = 0
-    memory: Memory = field(default_factory=dict)
-    share: FloatArray | None = None
-    drawn: bool = False
-    visits: Callable[[], FloatArray] | None = None
-
-    @property
-    def shares(self) -> FloatArray:
-        """(C, H, S) the part of every block that is active in a state at a step."""
-        if self.share is not None:
-            return self.share
-        if self.mass is None:
-            raise ModelError("a plan needs a mass or a share")
-        return share_of(self.mass)
-
-
-class Step(Component, ABC):
-    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
-
-    stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
-            `again` makes them from the memory.
-    """
-
-    stored: ClassVar[bool] = True
-
-    def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
-        """Return the first plan, before any reward is known, given the sets of every block."""
-        plan = _projected(pools, sets, _uniform(pools), None)
-        return StepResult(plan.mass, plan.iterations)
-
-    def __init_subclass__(cls, **options: object) -> None:
-        """Let a step with `again` plan anywhere, unless it says otherwise."""
-        super().__init_subclass__(**options)
-        if "anywhere" not in vars(cls):
-            cls.anywhere = cls.again is not Step.again
-
-    def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:  # noqa: ARG002
-        """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
-
-        Given are the memory and the sets of every block; what the plan would keep is dropped.
-        """
-        raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
-
-    def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
-        """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
-        return self.again(memory, pools, sets())
-
-    def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
-        """Override where it is known: (H,) what an activation is worth at each step."""
-        return None
-
-    def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:  # noqa: ARG002
-        """Override where it is known: (H,) shares below which activation is worth less than nothing at each step."""
-        return None
-
-    @abstractmethod
-    def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
-        """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""
 
 
 @configured
@@ -149,7 +60,7 @@ class Active(Step):
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
-        return self._kept(_projected(pools, sets, _uniform(pools), None, self._budget(pools)), {})
+        return self._kept(project_uniform(pools, sets, self._budget(pools)), {})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Tilt the last plan and project it."""
@@ -253,13 +164,13 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
     return entropy / (part * gain) if gain > 0 else np.inf
 
 
-def _uniform(pools: Pools) -> FloatArray:
-    """(C, H, S, 2, S) the uniform reference."""
+def project_uniform(pools: Pools, sets: TransitionSets, budget: FloatArray | None = None) -> Projection:
+    """Return the projection of the uniform occupancy, the plan before any reward is known."""
     view = pools.view
     shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
     numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
     check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
-    return np.full(shape, 1.0 / (view.states**2 * 2))
+    return _projected(pools, sets, np.full(shape, 1.0 / (view.states**2 * 2)), None, budget)
 
 
 def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
@@ -274,8 +185,6 @@ def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, directi
 def _projected(
     pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
-    from rmab.solvers.projection.project import project_onto  # noqa: PLC0415  (many modules, which few steps need)
-
     view = pools.view
     limit = view.budgets if budget is None else budget
     return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)

@@ -29,6 +29,7 @@ from rmab.solvers.priced.search import Search
 FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
 FLATTEST = 1e-200  # ... and below which they have none
+DEAREST = 1e3  # prices to begin with, per step and range of the rewards: from far below, all plans are passive
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +235,9 @@ def soften_blocks(
     search = Search(
         program, blocks, budget * discounts, exact=exact, most=most
     )  # masses are discounted, and so is what they may use
-    prices = None if prices is None else prices / units.scale
+    if prices is not None:
+        dearest = DEAREST * budget.size * units.scale
+        prices = np.clip(prices, -dearest, dearest) / units.scale
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)
     bound, value = phi / eta, (phi - missing) / eta
