@@ -43,6 +43,19 @@ def test_a_list_is_printed_and_written(model: Path) -> None:
     assert table["action"].to_pylist() == ["yes"] * 12 + ["no"] * 4
 
 
+def test_costs_reach_the_list(model: Path, tmp_path: Path) -> None:
+    lines = [f"M{k:03d},{(7.5, 22, 50)[k % 3]}" for k in range(1, 201)]
+    (tmp_path / "costs.csv").write_text("\n".join(["id,cost", *lines]))
+    words = ("list", str(model), "--cost", str(tmp_path / "costs.csv"))
+    outcome = call(*words, "--budget", "99.5", "--csv", str(tmp_path / "list.csv"))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "per unit of cost" in outcome.stdout
+    rows = pyarrow.csv.read_csv(tmp_path / "list.csv").to_pylist()
+    assert 99.5 - 7.5 < sum(row["cost"] for row in rows if row["action"] == "yes") <= 99.5
+    assert call(*words).stderr.count("how much can be spent?") == 1
+    assert "budget must be a whole number" in call("list", str(model), "--budget", "2.5").stderr
+
+
 def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
     (tmp_path / "away.txt").write_text("M002\nM003\n")
     words = (

@@ -1,6 +1,7 @@
 """Exact budgets and costs: every solver and policy against an LP by SciPy and against induction over joint states."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,54 @@ def test_equal_costs_are_the_model_without_costs_to_the_byte() -> None:
     assert rmab.solvers.solve_fluid(plain, reward).bound == rmab.solvers.solve_fluid(alike, reward).bound
 
 
+def with_cost(problem: rmab.Problem, unit: float) -> rmab.Problem:
+    """Return the problem with this cost of each activation, and budgets to match."""
+    rest = {"discount": problem.discount, "exact": problem.exact}
+    sizes = (unit * problem.budgets, problem.horizon, problem.phase_of)
+    return rmab.Problem(problem.arms, problem.start, *sizes, cost=unit, **rest)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6, 9])
+def test_an_exact_budget_with_equal_costs_is_one_without_costs_to_the_byte(seed: int) -> None:
+    plain, reward = draw_case(seed)
+    alike = with_cost(plain, 2.3)
+    assert (plain.exact, alike.exact, alike.weights) == (True, True, None)
+    np.testing.assert_array_equal(plain.slots, alike.slots)
+    solvers = rmab.solvers
+    for solve in (solvers.solve_fluid, lambda *case: solvers.soften(*case, 30.0), solvers.solve_exact):
+        assert repr(solve(plain, reward)) == repr(solve(alike, reward))  # type: ignore[operator]
+    np.testing.assert_array_equal(joint_visits(plain, reward), joint_visits(alike, reward))
+    for name in PLANNERS:
+        one, other = (
+            rmab.simulate_many(problem, rmab.make_planner(name)(problem, reward), reward, np.random.default_rng(1), 10)
+            for problem in (plain, alike)
+        )
+        np.testing.assert_array_equal(one.rewards, other.rewards)
+        np.testing.assert_array_equal(other.activations, plain.budgets.sum())
+
+
+def test_endless_policies_learners_and_comparators_take_an_exact_budget_with_equal_costs() -> None:
+    task = rmab.make_task("dirichlet-355", arms=20, horizon=12, episodes=3)
+    alike = replace(task, problem=with_cost(task.problem, 22.0))
+    one, other = (rmab.solvers.solve_average_fluid(each.problem, task.base_reward) for each in (task, alike))
+    assert (one.bound, one.price) == (other.bound, other.price)
+    for make in (rmab.planners.IdPolicy, rmab.planners.Ftva, rmab.planners.SetExpansion):
+        played = [
+            rmab.simulate(each.problem, make(each.problem, task.base_reward), task.base_reward, np.random.default_rng(0))
+            for each in (task, alike)
+        ]
+        np.testing.assert_array_equal(played[0].actions, played[1].actions)
+    for learner in ("ucmd", "thompson", "rmab-ucrl", "random"):
+        runs = [rmab.run(each, learner, seed=0) for each in (task, alike)]
+        np.testing.assert_array_equal(runs[0].reward, runs[1].reward)
+        assert {name: runs[0].summary()[name] for name in ("regret", "share_of_chance", "budget_use")} == {
+            name: runs[1].summary()[name] for name in ("regret", "share_of_chance", "budget_use")
+        }
+    lazy = rmab.IndexPolicy(np.zeros((20, task.problem.arms.states)), 20, rule="at-most")
+    with pytest.raises(PolicyError, match="activates 0 arms, the budget is exactly 13; use rule 'fill'"):
+        rmab.simulate(alike.problem, lazy, task.base_reward, np.random.default_rng(0))
+
+
 def test_the_average_bound_of_an_exact_budget_may_have_a_negative_price() -> None:
     """One state, activating costs 1: nine of ten arms must be active, and pay for it."""
     arms = rmab.Arms.identical([[[1.0], [1.0]]], 10)
@@ -206,7 +255,9 @@ def test_rounding_under_costs_keeps_the_limit_and_all_probabilities_but_one(seed
         ({"cost": [1, 0, 2]}, "cost: arm 1 must be a finite number above 0"),
         ({"cost": [1, np.inf, 2]}, "cost: arm 1 must be a finite number above 0, got inf"),
         ({"exact": 1}, "exact must be True or False, got 1"),
-        ({"exact": True, "cost": [1, 2, 3]}, "exact: an exact budget cannot have costs"),
+        ({"exact": True, "cost": [1, 2, 3]}, "exact: costs that differ seldom sum to exactly the budget"),
+        ({"exact": True, "cost": 22.0, "budget": 50}, "budget must be the cost of 0 to 3 arms at 22 each"),
+        ({"exact": True, "cost": 22.0, "budget": [44, 88]}, "budget: step 1 must be the cost of 0 to 3 arms"),
         ({"cost": [1, 2, 3], "budget": -1}, "budget must be a finite number, 0 or more"),
         ({"cost": [1, 2, 3], "budget": [1, -1]}, "budget: step 1 must be 0 or more, and finite, got -1"),
         ({"budget": 2.5}, "budget must be a whole number"),

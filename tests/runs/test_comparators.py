@@ -68,6 +68,24 @@ def test_chance_by_hand() -> None:
     np.testing.assert_array_equal(run.to_table()["chance"], run.comparators.chance())
 
 
+def test_chance_with_costs_is_what_fits_at_random() -> None:
+    """Arms that cost 1 and 2 below 2: either one is active, whichever comes first. At a cost of 2 each, one of them."""
+    arms, pays = rmab.Arms.identical([[[1.0], [1.0]]], 2), np.tile([[[0.0, 1.0]]], (2, 1, 1))
+    for cost in ([1.0, 2.0], 2.0):
+        problem = rmab.Problem(arms, 0, 2.0, 5, cost=cost)
+        run = rmab.run(rmab.Task.from_rewards(problem, pays[np.newaxis], low=0, high=1), "random")
+        np.testing.assert_allclose(run.comparators.chance(), 5.0)
+        assert run.summary()["budget_use"] == pytest.approx(1.0 if cost == 2.0 else np.nan, nan_ok=True)
+
+
+def test_shared_comparators_are_those_of_the_same_budget() -> None:
+    """Problems that differ in nothing but `exact` or `cost` have other comparators."""
+    arms, pays = rmab.Arms.identical([[[1.0], [1.0]]], 3), np.tile([[[0.0, -1.0]]], (3, 1, 1))[np.newaxis]
+    budgets: list[dict[str, object]] = [{}, {"exact": True}, {"exact": True, "cost": 2.0}]
+    found = [Comparators.of(rmab.Problem(arms, 0, 2, 5, **given), pays).o1()[0] for given in budgets]  # type: ignore[arg-type]
+    assert found == pytest.approx([0.0, -10.0, -5.0], abs=1e-6)
+
+
 def test_chance_of_a_budget_for_all_is_what_everybody_active_earns() -> None:
     problem, reward = random_problem(2, 3, 2, 4, 3)
     found = Comparators(problem, reward[np.newaxis])

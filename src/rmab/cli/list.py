@@ -56,6 +56,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
             "rmab list model.npz --floor 26 --cap district=north=20",
             "nobody waits longer than half a year; at most 20 in the north",
         ),
+        ("rmab list model.npz --cost costs.csv --budget 700", "interventions that cost 700 together at most"),
         (
             "rmab list model.npz --must 0042,0107 --must-not @away.txt --random-share 0.1",
             "include and exclude ids; draw a tenth of the places at random",
@@ -67,7 +68,16 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     "--log", type=click.Path(path_type=Path), help="Log to fit first, in place of MODEL; needs the options for columns."
 )
 @log_options(required=False)
-@click.option("--budget", type=whole_number(min=0), help="Number of interventions; default: the average of the log.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    help="Number of interventions, or with --cost the amount to spend; default: the average number in the log.",
+)
+@click.option(
+    "--cost",
+    type=click.Path(path_type=Path),
+    help="File with the cost of an intervention for each arm: columns id and cost.",
+)
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Number of periods to plan ahead.")
 @click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, in the format of the log.")
 @click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods.")
@@ -154,14 +164,18 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
 def _print_list(found: "Decision", upcoming: int) -> None:
     size = int(found.active.sum())
     rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
-    heads = ["rank", "id", "state", found.words.action, "index", *([] if found.changes is None else ["since"]), "why"]
+    costs = [] if found.cost is None else ["cost"]
+    heads = ["rank", "id", "state", found.words.action, "index", *costs]
+    heads += [*([] if found.changes is None else ["since"]), "why"]
     lines = []
     for one in rows:
         since = [] if found.changes is None else [one.since.partition(":")[0]]
-        lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *since, one.reason))
-    title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}"
+        cost = [] if one.cost is None else [f"{one.cost:g}"]
+        lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *cost, *since, one.reason))
+    per = "" if found.cost is None else " per unit of cost"
+    title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}{per}"
     notes = [f"{size - SHOWN:,} more are on the list: --csv FILE writes them all."] if size > SHOWN else []
-    print_table(title, heads, lines, left=7, notes=notes)
+    print_table(title, heads, lines, left=7 + len(costs), notes=notes)
     for sentence in [] if found.changes is None else found.changes.sentences():
         say(f"- {sentence}.")
     for note in found.notes:

@@ -105,7 +105,8 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
         for term, value in summary["terms"].items() if to == "O1" else ():
             rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), "", ""))
     used = played.activations
-    spent = f"{100 * summary['budget_use']:.1f} %"
+    use = summary["budget_use"]
+    spent = f"{100 * use:.1f} %" if math.isfinite(use) else "-"
     rows.append(("activations", number(used.sum(), ",.0f"), number(used.mean()), "", spent))
     rows.append(("seconds", number(summary["seconds"], ",.2f"), number(summary["seconds"] / episodes, ",.3f"), "", ""))
     sizes = f"{many(problem.arms.count, 'arm')}, budget {format_limit(problem.budget)}, {many(problem.horizon, 'step')}"

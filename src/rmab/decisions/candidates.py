@@ -21,6 +21,7 @@ from rmab.common import (
     frozen,
     is_several,
 )
+from rmab.decisions.spending import Costs, costs_of
 from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -67,6 +68,8 @@ class Candidates(ReadOnly):
     seen : (N,) int array, optional
         Actions that were seen in arms like this one: of the same group. Random places go rather to arms of which little is
         known.
+    cost : (N,) float array, optional
+        What acting on each arm costs, where that differs; the index is then per unit of cost.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Candidates(ReadOnly):
     why: str = ""
     dialect: Dialect | None = None
     seen: IntArray | None = None
+    cost: FloatArray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)
@@ -97,6 +101,7 @@ class Candidates(ReadOnly):
         object.__setattr__(self, "never", frozen(as_indices(self.never, "never", (count,), 2) == 1))
         seen = np.zeros(count, dtype=np.int64) if self.seen is None else self.seen
         object.__setattr__(self, "seen", as_indices(seen, "seen", (count,), LONGEST))
+        object.__setattr__(self, "cost", costs_of(self.cost, self.roster.ids))
         for name in ("states", "details"):
             if len(getattr(self, name)) != count:
                 raise ModelError(f"{name} must have {count} entries, one for each arm, got {len(getattr(self, name))}")
@@ -113,6 +118,7 @@ class Candidates(ReadOnly):
         period: str = "",
         words: Words = PLAIN_WORDS,
         least: float = 0.0,
+        cost: Costs | None = None,
     ) -> Candidates:
         """Return candidates from indices (N,), or from a table of ids and indices; all else may be left out.
 
@@ -130,6 +136,8 @@ class Candidates(ReadOnly):
             Periods since each arm was last acted on; 0 by default.
         period, words, least
             As in `Candidates`.
+        cost : float, array_like (N,), dict of str to float, or path, optional
+            What acting on each arm costs; a file has the columns id and cost. The index is then per unit of cost.
         """
         expect(words, Words, "words", "; for instance Words(action='call', period='week')")
         expect(period, str, "period")
@@ -146,7 +154,8 @@ class Candidates(ReadOnly):
         seen = none if states is None else tuple(str(one) for one in states)
         times = as_floats(np.zeros(values.size) if waited is None else waited, "waited")
         since, never = as_indices(times, "waited", times.shape, LONGEST, -1), np.zeros(values.size, dtype=bool)
-        return cls(roster, values, seen, since, never, none, period, words, least)
+        spent = costs_of(cost, roster.ids)
+        return cls(roster, values, seen, since, never, none, period, words, least, cost=spent)
 
     @property
     def scale(self) -> float:
@@ -172,5 +181,9 @@ class Candidates(ReadOnly):
         return np.asarray(np.minimum(np.log2(self.seen + 1.0), FAMILIAR).astype(np.int64))
 
     def rank(self, draws: FloatArray) -> IntArray:
-        """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,)."""
-        return np.asarray(np.lexsort((draws, -self.waited, -self.level)))
+        """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,).
+
+        With costs, the dearer go before the draws, as they are the harder to fit.
+        """
+        cost = np.zeros(draws.size) if self.cost is None else self.cost
+        return np.asarray(np.lexsort((draws, -cost, -self.waited, -self.level)))

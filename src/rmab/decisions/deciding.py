@@ -18,6 +18,7 @@ from rmab.decisions.reasons import write_reasons
 from rmab.decisions.rules import Rule, Rules
 from rmab.decisions.since import Last, LastList, find_changes
 from rmab.decisions.sources import Source, candidates_of
+from rmab.decisions.spending import Costs
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -25,8 +26,9 @@ from rmab.logs.words import PLAIN_WORDS, Words
 
 def decide(
     source: Source,
-    budget: int | None = None,
+    budget: float | None = None,
     *,
+    cost: Costs | None = None,
     horizon: int = 26,
     states: ArrayLike | None = None,
     step: int = 0,
@@ -51,8 +53,12 @@ def decide(
     source : Fit, EpisodePlan, PlanResult, IndexPolicy, Candidates, dict of str to float, or array_like (N,)
         What the indices come from. A model is planned for `horizon` periods. The plan of a learner, or an index policy,
         needs the `states` now and the `step`. Indices made by hand are a table of ids, or an array with `ids`.
-    budget : int, optional
+    budget : int or float, optional
         How many can be activated; by default as many as in a period of the log, on average, or the budget of the policy.
+        With costs, how much can be spent.
+    cost : float, array_like (N,), dict of str to float, or path, optional
+        What acting on each arm costs; a file has the columns id and cost. The index is then per unit of cost. The highest
+        go first; an arm that does not fit is left out, and the next ones are tried. A policy has its own costs.
     horizon : int
         Number of periods to plan ahead, for a model.
     states : array_like, shape (N,), optional
@@ -73,7 +79,8 @@ def decide(
         The most that a group gets: ``{"district=north": 20}``.
     random_share : float
         Part of the places that change hands at random: of those whom the index chooses so many are left out, at most half,
-        and as many others are drawn. So `rmab.data.measure` can tell later what the lists brought.
+        and as many others are drawn. So `rmab.data.measure` can tell later what the lists brought. Where costs differ,
+        places change hands between arms of the same cost.
     rules : functions, optional
         Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
         the floor and before the index.
@@ -107,10 +114,8 @@ def decide(
     'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 186'
     """
     arms = {"ids": ids, "groups": groups, "waited": waited, "period": period, "words": words}
-    candidates, limit = candidates_of(source, budget, horizon, states, step, **arms)
-    roster, places = candidates.roster, as_integer(limit, "budget")
-    if not 0 <= places <= len(roster.ids):
-        raise ModelError(f"budget must be in 0..{len(roster.ids)} (the number of arms), got {places}")
+    candidates, limit = candidates_of(source, budget, horizon, states, step, cost=cost, **arms)
+    roster = candidates.roster
     every = 0 if floor is None else as_integer(floor, "floor")
     if floor is not None and every < 1:
         raise ModelError(f"floor must be a number of periods, 1 or more, got {every}")
@@ -125,7 +130,9 @@ def decide(
     excluded |= _find_arms(candidates, candidates.done, "done") & ~forced
     share = as_share(random_share, "random_share")
     members = _find_caps(candidates, {} if caps is None else caps)
-    respected = Rules(places, forced, excluded, every, int(share * places + 0.5), members, custom)
+    differ = candidates.cost is not None
+    number = 0 if differ else int(share * limit + 0.5)
+    respected = Rules(limit, forced, excluded, every, number, members, custom, share if differ else 0.0)
     last = None if since is None else LastList.of(since)
     source_of_draws = Randomness(as_seed(seed), candidates.period)
     choice = fill_places(candidates, respected, source_of_draws)
@@ -140,7 +147,7 @@ def decide(
     )
     return Decision(
         period=candidates.period,
-        budget=places,
+        budget=limit,
         arms=roster.ids,
         states=candidates.states,
         index=candidates.index,
@@ -155,6 +162,7 @@ def decide(
         groups=roster.columns or None,
         changes=None if last is None else find_changes(last, candidates, choice, respected, rank),
         dialect=candidates.dialect,
+        cost=candidates.cost,
     )
 
 

@@ -19,6 +19,7 @@ from rmab.common import (
     IntArray,
     ReadOnly,
     Stored,
+    as_amount,
     as_floats,
     as_indices,
     as_integer,
@@ -31,11 +32,13 @@ from rmab.common import (
 )
 from rmab.decisions.changes import Changes
 from rmab.decisions.fairness import Fairness
+from rmab.decisions.spending import ROUNDING as COSTS_MISS, costs_of
 from rmab.errors import ModelError, many
 from rmab.logs.roster import Roster
 from rmab.logs.words import Words
 
 LEFT_OUT = "left out at random"  # how the reason of an arm begins that the index chose, and the draw left out
+UNFIT = "does not fit"  # how the reason of an arm begins that costs more than what is left
 ROUNDING = 1e-8  # of the largest index: ranks of what is closer may be in any order
 
 
@@ -52,6 +55,7 @@ class Row:
     chance: float
     reason: str
     since: str = ""
+    cost: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +66,8 @@ class Decision(ReadOnly, Stored):
     ----------
     period : str
         The period that it is for.
-    budget : int
-        How many places there were.
+    budget : int or float
+        How many places there were, or how much could be spent.
     arms, states : tuple of str
         (N,) the ids of all arms, and their states in words.
     index : (N,) float array
@@ -90,6 +94,8 @@ class Decision(ReadOnly, Stored):
         What changed since the last list, where one was given.
     dialect : Dialect, optional
         How a CSV file of it is written, where that is not with commas in UTF-8: as the log was.
+    cost : (N,) float array, optional
+        What acting on each arm costs, where that differs; the index is then per unit of cost.
 
     Examples
     --------
@@ -104,7 +110,7 @@ class Decision(ReadOnly, Stored):
     FORMAT = Format("rmab decision", 1, {"arms", "index", "rule"}, prefix="")
 
     period: str
-    budget: int
+    budget: float
     arms: tuple[str, ...]
     states: tuple[str, ...]
     index: FloatArray
@@ -119,6 +125,7 @@ class Decision(ReadOnly, Stored):
     groups: dict[str, tuple[str, ...]] | None = None
     changes: Changes | None = None
     dialect: Dialect | None = None
+    cost: FloatArray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.arms)
@@ -140,8 +147,12 @@ class Decision(ReadOnly, Stored):
         for name, values in (self.groups or {}).items():
             if len(values) != count:
                 raise ModelError(f"groups: {name} must have {count} entries, one for each arm, got {len(values)}")
-        if not int(self.active.sum()) <= as_integer(self.budget, "budget") <= count:
-            raise ModelError(f"budget must be in {int(self.active.sum())}..{count}, got {self.budget}")
+        object.__setattr__(self, "cost", costs_of(self.cost, self.arms))
+        if self.cost is not None:
+            if self.spent > as_amount(self.budget, "budget") * (1.0 + COSTS_MISS):
+                raise ModelError(f"budget must be at least {self.spent:g}, what the list costs, got {self.budget:g}")
+        elif not self.spent <= as_integer(self.budget, "budget") <= count:
+            raise ModelError(f"budget must be in {self.spent}..{count}, got {self.budget}")
         if (self.active & (chance == 0)).any():
             raise ModelError("probability is 0 for an arm that is on the list", field="probability")
 
@@ -149,6 +160,11 @@ class Decision(ReadOnly, Stored):
     def active(self) -> BoolArray:
         """(N,) who is on the list."""
         return np.array([one != "" for one in self.rule], dtype=bool)
+
+    @property
+    def spent(self) -> float:
+        """How much of the budget the list takes: how many are on it, or what they cost."""
+        return int(self.active.sum()) if self.cost is None else float(self.cost[self.active].sum())
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -178,10 +194,11 @@ class Decision(ReadOnly, Stored):
     def _row(self, n: int) -> Row:
         rule, reason = self.rule[n], self.reasons[n]
         numbers = (int(self.rank[n]) + 1, float(self.index[n]), rule, float(self.probability[n]))
-        waits = not rule and self.index[n] > 0 and not reason.startswith(LEFT_OUT)
+        waits = not rule and self.index[n] > 0 and not reason.startswith((LEFT_OUT, UNFIT))
         shown = f"next in line: {reason}" if waits else reason
         since = "" if self.changes is None else self.changes.words[n]
-        return Row(self.arms[n], self.states[n], "yes" if rule else "no", *numbers, shown, since)
+        cost = None if self.cost is None else float(self.cost[n])
+        return Row(self.arms[n], self.states[n], "yes" if rule else "no", *numbers, shown, since, cost)
 
     def to_table(self, upcoming: int | None = 10) -> pa.Table:
         """Return `rows(upcoming)` as an Arrow table, with the period and the groups; `.to_pandas()` makes a DataFrame."""
@@ -189,6 +206,8 @@ class Decision(ReadOnly, Stored):
         try:
             table = pa.table({name: [getattr(one, name) for one in rows] for name in SCHEMA.names}, schema=SCHEMA)
             table = table.add_column(1, "period", pa.array([self.period] * len(rows), pa.string()))
+            if self.cost is not None:
+                table = table.append_column("cost", pa.array([one.cost for one in rows], pa.float64()))
             if self.changes is not None:
                 table = table.append_column("since", pa.array([one.since for one in rows], pa.string()))
             for name, values in (self.groups or {}).items():

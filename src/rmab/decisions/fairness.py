@@ -55,8 +55,10 @@ class Fairness:
 
 def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source: Randomness) -> tuple[Fairness, ...]:
     """Return the groups that take nearly all places of a list, one per column at most; source as in `fill_places`."""
-    found, roster, index = [], candidates.roster, candidates.index
+    found, roster = [], candidates.roster
+    worth = candidates.index if candidates.cost is None else candidates.index * candidates.cost
     used = int(choice.listed.sum())
+    shared = rules.budget if candidates.cost is None else used
     for f, (name, values) in enumerate(roster.factors.items()):
         level = roster.factor_of[:, f]
         places, sizes = (np.bincount(one, minlength=len(values)) for one in (level[choice.listed], level))
@@ -65,14 +67,14 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source
         if used < LEAST or (sizes > 0).sum() < 2 or places[top] < NEARLY_ALL * used or places[top] < TIMES * part * used:
             continue
         caps = tuple(
-            Cap(f"{name}={value}", level == k, int(np.ceil(rules.budget * sizes[k] / level.size)))
+            Cap(f"{name}={value}", level == k, int(np.ceil(shared * sizes[k] / level.size)))
             for k, value in enumerate(values)
         )
         if any((rules.must & cap.members).sum() > cap.most for cap in caps):
             continue  # arms by name do not fit fair shares
-        budget = max(used - rules.random, int(rules.must.sum()))
+        budget = max(used - rules.random, int(rules.must.sum())) if candidates.cost is None else rules.budget
         fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), source)
-        total, fair = (float(index[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
+        total, fair = (float(worth[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
         label = f"{name}={values[top]}"
         counts = (int(places[top]), used, part, int(fairer.listed[level == top].sum()))
         found.append(Fairness(label, *counts, max(total - fair, 0.0), total, fairer.prices[label]))

@@ -23,6 +23,7 @@ from rmab.decisions.caps import caps_cross, price_caps, select_best, take_line
 from rmab.decisions.kinds import Kinds, pick_arms
 from rmab.decisions.lottery import CERTAIN, Outcomes, draw_outcome, list_outcomes
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Draft, Rules, ask_rule, check_rules, name_of
+from rmab.decisions.spending import ROUNDING, swap_alike, take_fitting
 
 EXACT = 14  # digits of a sum of probabilities
 TIES = "ties"  # the purpose of the numbers that decide between equals
@@ -65,7 +66,8 @@ class Choice:
     rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
     ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. draws
     (N,): the random number of each that decides whether its place changes hands. prices: what one more place under each cap
-    is worth. overdue: arms that a floor should have reached, but could not.
+    is worth. overdue: arms that a floor should have reached, but could not. Where arms have costs, left: what is not spent,
+    and unfit (N,): who is worth more than some on the list, and costs more than this.
     """
 
     rule: Any
@@ -74,6 +76,8 @@ class Choice:
     draws: FloatArray
     prices: dict[str, float] = field(default_factory=dict)
     overdue: int = 0
+    left: float = 0.0
+    unfit: BoolArray | None = None
 
     @property
     def listed(self) -> BoolArray:
@@ -86,7 +90,8 @@ class Stage(ReadOnly):
     """A list as it stands, in counts of kinds.
 
     open (N,): who may get a place. free (K,): how many of them are of each kind. room (C,): places left under each cap.
-    places: how many are left for floors and custom rules: those that change hands at random are kept for the index.
+    places: how many are left for floors and custom rules: those that change hands at random are kept for the index. left:
+    what may still be spent, where arms have costs.
     """
 
     kinds: Kinds
@@ -95,14 +100,15 @@ class Stage(ReadOnly):
     free: IntArray
     room: IntArray
     places: int
+    left: float
 
     @classmethod
     def of(cls, kinds: Kinds, rules: Rules, listed: BoolArray) -> Stage:
         """Return the stage at which some arms (N,) are on the list."""
         able = ~listed & ~rules.must_not
         room = np.array([cap.most - int(listed[cap.members].sum()) for cap in rules.caps], dtype=np.int64)
-        places = max(rules.budget - rules.random - int(listed.sum()), 0)
-        return cls(kinds, rules, able, kinds.count(able), room, places)
+        places = max(int(rules.budget) - rules.random - int(listed.sum()), 0)
+        return cls(kinds, rules, able, kinds.count(able), room, places, rules.budget - kinds.spent(listed))
 
     def after(self, counts: IntArray) -> Stage:
         """Return the stage once so many of each kind (K,) are listed, too; `open` stays."""
@@ -117,7 +123,7 @@ class Stage(ReadOnly):
         found: Outcomes = [(CERTAIN, np.zeros_like(self.free))]
         if not self.rules.floor:
             return found
-        every, member = self.rules.budget - self.rules.random, self.kinds.member
+        every, member = int(self.rules.budget) - self.rules.random, self.kinds.member
         everybody = (np.ones(self.free.size, dtype=bool), every)
         found = self._by_due()
         for inside, most in [*zip(member, (cap.most for cap in self.rules.caps), strict=True), everybody]:
@@ -148,12 +154,25 @@ class Stage(ReadOnly):
         """Give places to the highest indices under the caps; also return (C,) what one more place under each is worth."""
         level, member, places = self.kinds.level, self.kinds.member, self.places + self.rules.random
         line = self.kinds.by_index(self.kinds.helped & (self.free > 0))
+        if self.kinds.cost is not None:
+            return self._by_density(line)
         if caps_cross(member[:, line[0]]):
             best, prices = select_best(level, line[0], self.free, member, self.room, places)
             return [(CERTAIN, best)], prices * self.kinds.scale
         found = take_line(line, self.free, member, self.room, places)
         prices = price_caps(level, line[0], found[0][1], self.free, member, self.room, places)
         return found, prices * self.kinds.scale
+
+    def _by_density(self, line: tuple[IntArray, IntArray]) -> tuple[Outcomes, FloatArray]:
+        """Give places under costs; what one more place under a cap is worth is what it would add, on average."""
+        assert self.kinds.cost is not None
+        worth, caps = self.kinds.level * self.kinds.cost * self.kinds.scale, np.eye(len(self.room), dtype=np.int64)
+        several = [
+            take_fitting(line, self.free, self.kinds.member, self.room + one, self.kinds.cost, self.left)
+            for one in (0, *caps)
+        ]
+        first, *more = (sum(float(p) * float(counts @ worth) for p, counts in found) for found in several)
+        return several[0], np.maximum(np.array(more) - first, 0.0)
 
     def by_draw(self, by_index: IntArray) -> list[tuple[Fraction, IntArray, IntArray]]:
         """Let places change hands, once the index has chosen so many of each kind (K,), on this stage's last places.
@@ -164,10 +183,12 @@ class Stage(ReadOnly):
         """
         cell, number, total = self.kinds.cell, self.rules.random, int(by_index.sum())
         chosen, others = (np.bincount(cell, weights=one).astype(np.int64) for one in (by_index, self.free))
-        if not number:
+        if not number and not self.rules.share:
             return [(CERTAIN, np.zeros_like(chosen), np.zeros_like(others))]
         first = np.unique(cell, return_index=True)[1]
         member, weights = self.kinds.member[:, first], [Fraction(1, 4 ** int(k)) for k in self.kinds.familiarity[first]]
+        if self.kinds.cost is not None:
+            return swap_alike(chosen, others, self.kinds.cost[first], self.rules.share, weights)
         leaving = min(number, total // 2, int(others.sum()))
         entering = min(number, self.places + number + leaving)
         found = []
@@ -244,7 +265,7 @@ def draw_list(
 def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Choice:
     """Ask the rules in turn, and return who gets a place."""
     ids, kinds = candidates.roster.ids, Kinds.of(candidates, rules.caps)
-    names = check_rules(rules, len(ids))
+    names = check_rules(rules, len(ids), candidates.cost)
     rule = np.full(len(ids), "", dtype=f"<U{max(map(len, names))}")
     rule[rules.must] = NAME
     stage = Stage.of(kinds, rules, rule != "")
@@ -262,7 +283,14 @@ def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Cho
     late = int(((candidates.waited >= rules.floor) & (rule == "") & ~rules.must_not).sum()) if rules.floor else 0
     prices = dict(zip((cap.label for cap in rules.caps), way.prices.tolist(), strict=True))
     left_out = np.isin(np.arange(len(ids)), out)
-    return Choice(rule, inclusion_probability(stage, ways), left_out, draws, prices, late)
+    chance, left = inclusion_probability(stage, ways), rules.budget - kinds.spent(rule != "")
+    unfit = None
+    if candidates.cost is not None:
+        skipped = candidates.level > candidates.level[rule == INDEX].min(initial=np.inf)
+        skipped |= ~(rule == INDEX).any()
+        dear = candidates.cost > left + ROUNDING * rules.budget
+        unfit = stage.open & (rule == "") & ~left_out & candidates.helped & skipped & dear
+    return Choice(rule, chance, left_out, draws, prices, late, left, unfit)
 
 
 def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness) -> None:
@@ -271,6 +299,6 @@ def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness
     order = candidates.rank(source.numbers(ids, TIES))
     for one in rules.custom:
         listed, name = rule != "", name_of(one)
-        places = max(rules.budget - rules.random - int(listed.sum()), 0)
+        places = max(int(rules.budget) - rules.random - int(listed.sum()), 0)
         draft = Draft(candidates, rules, order, source.numbers(ids, f"rule {name}"), listed, places)
         rule[ask_rule(one, draft)] = name

@@ -32,6 +32,8 @@ class Kinds(ReadOnly):
         How much is known of like arms (`Candidates.familiarity`).
     scale : float
         The largest index in size.
+    cost : (K,) float array, optional
+        What acting on an arm costs, where that differs; kinds of the same cell then cost the same, too.
     """
 
     kind_of: IntArray
@@ -42,22 +44,28 @@ class Kinds(ReadOnly):
     cell: IntArray
     familiarity: IntArray
     scale: float
+    cost: FloatArray | None = None
 
     @classmethod
     def of(cls, candidates: Candidates, caps: tuple[Cap, ...]) -> Kinds:
         """Return the kinds of candidates under caps."""
-        members = [cap.members for cap in caps]
-        code = _join([candidates.level, candidates.waited, candidates.familiarity, *members])
+        members: list[Any] = [cap.members for cap in caps]
+        costs = [] if candidates.cost is None else [candidates.cost]
+        code = _join([candidates.level, candidates.waited, candidates.familiarity, *members, *costs])
         first = np.unique(code, return_index=True)[1]
-        cell = _join([one[first] for one in (candidates.familiarity, *members)])
+        cell = _join([one[first] for one in (candidates.familiarity, *members, *costs)])
         member = np.array([one[first] for one in members], dtype=bool).reshape(len(caps), first.size)
         own = (candidates.level[first], candidates.waited[first], candidates.helped[first])
         known = candidates.familiarity[first].astype(np.int64)
-        return cls(code, *own, member, cell, known, candidates.scale)
+        return cls(code, *own, member, cell, known, candidates.scale, *(one[first] for one in costs))
 
     def count(self, arms: BoolArray) -> IntArray:
         """(K,) how many of some arms (N,) are of every kind."""
         return np.bincount(self.kind_of[arms], minlength=self.level.size)
+
+    def spent(self, arms: BoolArray) -> float:
+        """Return what some arms (N,) cost; how many they are, where all cost the same."""
+        return float(np.count_nonzero(arms) if self.cost is None else self.cost[self.kind_of[arms]].sum())
 
     def by_index(self, chosen: BoolArray) -> tuple[IntArray, IntArray]:
         """Return some kinds (K,), the highest index first, of equals who has waited longest; and blocks of equals."""
@@ -70,9 +78,10 @@ class Kinds(ReadOnly):
     def _line(
         self, chosen: BoolArray, first: FloatArray | IntArray, second: FloatArray | IntArray
     ) -> tuple[IntArray, IntArray]:
-        line = np.lexsort((-second, -first))
+        cost = np.zeros(first.size) if self.cost is None else self.cost
+        line = np.lexsort((-cost, -second, -first))
         line = line[chosen[line]]
-        other = (np.diff(first[line]) != 0) | (np.diff(second[line]) != 0)
+        other = (np.diff(first[line]) != 0) | (np.diff(second[line]) != 0) | (np.diff(cost[line]) != 0)
         return line, np.concatenate([[0], np.cumsum(other)])[: line.size]
 
 

@@ -28,26 +28,31 @@ def write_notes(
         notes.append(f"{who} had {words.an_action} in {candidates.period} already: not on the list, and take no place")
     unseen = [quote(one) for one in candidates.unseen]
     used = int(choice.listed.sum())
-    if used < rules.budget:
-        helped = bool((~choice.listed & ~choice.left_out & candidates.helped).any())
-        sure = "known" if unseen else "expected"
+    helped = bool((~choice.listed & ~choice.left_out & candidates.helped).any())
+    sure = "known" if unseen else "expected"
+    if candidates.cost is not None:
+        why = "no more fits" if helped else f"{words.an_action} is not {sure} to help anybody else"
+        spent = float(candidates.cost[choice.listed].sum())
+        notes.append(f"{many(used, words.action)} cost {spent:g} of {rules.budget:g}; {why}; the index is per unit of cost")
+    elif used < rules.budget:
         why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
         notes.append(f"{used} of {rules.budget} places are used: {why}")
     if unseen:
         notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
-    if rules.random:
+    if choice.left_out.any() or rules.random:
         drawn = int((choice.rule == LOT).sum())
         notes.append(
             f"left out at random: {int(choice.left_out.sum())} of those chosen; drawn from the others: {drawn}. The list "
             "states all chances, so that what it brings can be measured"
         )
-    if random_share > 0 and not rules.random:
-        notes.append(f"the random share of {rules.budget} places is less than half a place: nobody is drawn")
+    elif random_share > 0:
+        places = f"{rules.budget} places" if candidates.cost is None else "the places of each cost"
+        notes.append(f"the random share of {places} is less than half a place: nobody is drawn")
     if rules.custom:
         notes.append(f"chances take what {'the floor and ' if rules.floor else ''}custom rules chose as given")
     notes += _ties(candidates, choice, rules)
     if choice.overdue:
-        periods = many(-(-choice.overdue // max(rules.budget - rules.random, 1)), words.period)
+        periods = many(-(-choice.overdue // max(int(rules.budget) - rules.random, 1)), words.period)
         notes.append(
             f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within {periods} from now"
         )
@@ -62,7 +67,10 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     mine = choice.rule == INDEX
     if not mine.any() or rules.caps:
         return []
-    alike = candidates.level == candidates.level[mine].min()
+    if candidates.cost is None:
+        alike = candidates.level == candidates.level[mine].min()
+    else:
+        alike = (choice.probability > 0) & (choice.probability < 1) & (rules.share == 0)
     alike &= ~rules.must_not & ~choice.left_out & np.isin(choice.rule, ("", INDEX))
     got = int((alike & mine).sum())
     if got == alike.sum():

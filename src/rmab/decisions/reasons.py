@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rmab.common import IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.decision import LEFT_OUT
+from rmab.decisions.decision import LEFT_OUT, UNFIT
 from rmab.decisions.filling import Choice
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME
 from rmab.logs.findings import quote
@@ -27,10 +27,20 @@ def write_reasons(candidates: Candidates, choice: Choice, rank: IntArray) -> tup
     of = f"of {rank.size:,}"
     found = []
     for n, (rule, detail, place) in enumerate(zip(choice.rule.tolist(), candidates.details, rank.tolist(), strict=True)):
-        head = f"{LEFT_OUT}, to measure what the list brings" if choice.left_out[n] else _head(candidates, n, rule)
+        if choice.left_out[n]:
+            head = f"{LEFT_OUT}, to measure what the list brings"
+        else:
+            head = _head(candidates, n, rule) or explain_unfit(candidates, choice, n)
         parts = (head, detail, f"{ordinal(place + 1)} {of}")
         found.append("; ".join(one for one in parts if one))
     return tuple(found)
+
+
+def explain_unfit(candidates: Candidates, choice: Choice, n: int) -> str:
+    """Return why an arm does not fit what is left of the budget; empty where it does, or has a place."""
+    if candidates.cost is None or choice.unfit is None or not choice.unfit[n]:
+        return ""
+    return f"{UNFIT}: it costs {candidates.cost[n]:g}, and {max(choice.left, 0.0):g} is left"
 
 
 def _head(candidates: Candidates, n: int, rule: str) -> str:

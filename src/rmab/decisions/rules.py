@@ -15,6 +15,7 @@ import numpy as np
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
+from rmab.decisions.spending import ROUNDING
 from rmab.errors import ModelError
 from rmab.logs.findings import quote
 
@@ -26,16 +27,18 @@ class Rules:
     """What a list has to respect.
 
     must, must_not (N,): who is on it, or not on it. floor: nobody waits longer, 0 for none. random: places that
-    change hands at random. custom: more rules, which are asked after the floor and before the index.
+    change hands at random. custom: more rules, which are asked after the floor and before the index. Where arms have
+    costs, the budget is an amount, and `share` is the part of the places of each cost that changes hands.
     """
 
-    budget: int
+    budget: float
     must: BoolArray
     must_not: BoolArray
     floor: int = 0
     random: int = 0
     caps: tuple[Cap, ...] = ()
     custom: tuple[Rule, ...] = ()
+    share: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +126,8 @@ def ask_rule(rule: Rule, draft: Draft) -> IntArray:
     return np.flatnonzero(mine)
 
 
-def check_rules(rules: Rules, count: int) -> list[str]:
-    """Return the names of all rules; ModelError where they cannot be met together."""
+def check_rules(rules: Rules, count: int, cost: FloatArray | None = None) -> list[str]:
+    """Return the names of all rules; ModelError where they cannot be met together, by arms with these costs (N,)."""
     names = [NAME, FLOOR, *(name_of(one) for one in rules.custom), INDEX, LOT]
     if len(set(names)) < len(names):
         raise ModelError(f"rules: two are called the same, or as one that is built in: {', '.join(names)}")
@@ -132,16 +135,18 @@ def check_rules(rules: Rules, count: int) -> list[str]:
     if both:
         raise ModelError(f"must and must_not both name {both} of the same arms")
     forced, open_ = int(rules.must.sum()), count - int(rules.must_not.sum())
-    if forced + rules.random > rules.budget:
+    if cost is not None:
+        _check_costs(rules, cost)
+    elif forced + rules.random > rules.budget:
         drawn = f" and {rules.random} places are drawn at random" if rules.random else ""
-        raise ModelError(f"must names {forced} arms{drawn}: more than the budget of {rules.budget}")
+        raise ModelError(f"must names {forced} arms{drawn}: more than the budget of {rules.budget:g}")
     for cap in rules.caps:
         named = int((rules.must & cap.members).sum())
         if named > cap.most:
             raise ModelError(f"must names {named} arms of {cap.label}, whose cap is {cap.most}")
     if not rules.floor:
         return names
-    places = rules.budget - rules.random
+    places = int(rules.budget) - rules.random
     if open_ > rules.floor * places:
         least = -(-open_ // rules.floor) + rules.random
         raise ModelError(
@@ -156,3 +161,14 @@ def check_rules(rules: Rules, count: int) -> list[str]:
                 f"turn every {rules.floor}; their cap is {cap.most}"
             )
     return names
+
+
+def _check_costs(rules: Rules, cost: FloatArray) -> None:
+    """Raise ModelError where rules cannot be met together under costs."""
+    if rules.floor or rules.custom:
+        what = "floor" if rules.floor else "rules"
+        raise ModelError(f"{what}: it needs equal costs; name whoever is due with must, or leave out cost", field=what)
+    if rules.caps and rules.share:
+        raise ModelError("random_share: with different costs it does not go with caps; leave out one of them", field="caps")
+    if (spent := float(cost[rules.must].sum())) > rules.budget * (1.0 + ROUNDING):
+        raise ModelError(f"must names arms that cost {spent:g}: more than the budget of {rules.budget:g}", field="must")

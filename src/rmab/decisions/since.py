@@ -14,7 +14,7 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.changes import UNSEEN, Changes
 from rmab.decisions.decision import LEFT_OUT, Decision
 from rmab.decisions.filling import Choice
-from rmab.decisions.reasons import ordinal
+from rmab.decisions.reasons import explain_unfit, ordinal
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Rules
 from rmab.errors import LogError, ModelError
 from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
@@ -127,8 +127,8 @@ def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rule
         return f"had {candidates.words.an_action} in {candidates.period} already"
     if rules.must_not[n]:
         return "excluded by name"
-    if candidates.helped[n] and candidates.index[n] > lowest:
-        return "no room under a cap"
+    if (unfit := explain_unfit(candidates, choice, n)) or (candidates.helped[n] and candidates.index[n] > lowest):
+        return unfit or "no room under a cap"
     if then.rule in (NAME, FLOOR, LOT):
         return {NAME: "by name last time", FLOOR: "by the floor last time", LOT: "at random last time"}[then.rule]
     return _explain(then, candidates, n, rank, rose=False)

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import FloatArray, as_indices, as_integer
+from rmab.common import FloatArray, as_amount, as_indices, as_integer
 from rmab.decisions.candidates import Candidates
+from rmab.decisions.spending import costs_of
 from rmab.errors import ModelError
 from rmab.estimation.explanations import explain_arms
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.learning.base import EpisodePlan
 from rmab.logs.words import PLAIN_WORDS
+from rmab.model import costs_in, slots_of, weights_of
 from rmab.planners.plan import PlanResult
 from rmab.play import IndexPolicy
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
@@ -26,9 +28,28 @@ RECENT = 5  # periods that show how many states are usual
 
 
 def candidates_of(
-    source: Source, budget: int | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
-) -> tuple[Candidates, int]:
-    """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`."""
+    source: Source, budget: float | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
+) -> tuple[Candidates, float]:
+    """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`.
+
+    Equal costs are none: the budget is then how many arms it pays for.
+    """
+    found, limit = _find(source, budget, horizon, states, step, **arms)
+    count = len(found.roster.ids)
+    if found.cost is None:
+        places = as_integer(limit, "budget")
+        if not 0 <= places <= count:
+            raise ModelError(f"budget must be in 0..{count} (the number of arms), got {places}")
+        return found, places
+    amount = as_amount(limit, "budget")
+    if weights_of(found.cost) is None:
+        return replace(found, cost=None), int(slots_of(np.array([amount]), found.cost)[0])
+    return found, amount
+
+
+def _find(
+    source: Source, budget: float | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
+) -> tuple[Candidates, float]:
     horizon, step = as_integer(horizon, "horizon"), as_integer(step, "step")
     given = {"states": states, "step": step or None, "horizon": None if horizon == DEFAULT_HORIZON else horizon}
     given |= {name: one for name, one in arms.items() if name != "period"}
@@ -38,18 +59,20 @@ def candidates_of(
         case Fit():
             _refuse(given, "a model", "states", "step", "ids", "groups", "waited", "words")
             there = source if not arms["period"] else source.at(arms["period"])
-            places = there.usual_budget if budget is None else as_integer(budget, "budget")
-            if not 0 <= places <= there.present.size:
-                raise ModelError(f"budget must be in 0..{there.present.size} (the number of arms), got {places}")
-            return candidates_of_fit(there, places, horizon), places
+            cost = costs_of(arms["cost"], there.ids)
+            if cost is not None and budget is None:
+                raise ModelError("budget: how much can be spent? With costs, the log does not say it", field="budget")
+            limit = there.usual_budget if budget is None else budget
+            return candidates_of_fit(there, limit, horizon, cost), limit
         case _ if callable(getattr(policy, "act", None)):  # a policy, a learner's plan, the result of rmab.plan
             if not isinstance(policy, IndexPolicy) or policy.rounding != "top":
                 kind = type(policy).__name__
                 raise ModelError(f"a list needs an index of every arm, and {kind} has none here: play it with policy.act")
-            _refuse(given, "a policy", "horizon")
+            _refuse(given, "a policy", "horizon", "cost")
+            arms = {name: one for name, one in arms.items() if name != "cost"}
             found = candidates_of_policy(policy, states, step, **arms)
             limit = policy.budget[step] if isinstance(policy.budget, np.ndarray) else policy.budget
-            return found, int(limit) if budget is None else budget
+            return found, limit if budget is None else budget
         case Candidates():
             _refuse(given | {"period": arms["period"] or None}, "candidates", *given, "period")
             found = source
@@ -68,9 +91,12 @@ def _refuse(given: dict[str, Any], what: str, *names: str) -> None:
             raise ModelError(f"{name} does not go with {what}, which has its own, or none: leave it out", field=name)
 
 
-def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> Candidates:
-    """Return the arms of a model with their index: what acting now is worth, by a plan over the horizon."""
-    plan = solve_fluid(fit.problem(budget, horizon), fit.reward)
+def candidates_of_fit(fit: Fit, budget: float, horizon: int = DEFAULT_HORIZON, cost: FloatArray | None = None) -> Candidates:
+    """Return the arms of a model with their index: what acting now is worth, by a plan over the horizon.
+
+    Where arms have costs (N,), it is per unit of cost.
+    """
+    plan = solve_fluid(fit.problem(budget, horizon, cost=cost), fit.reward)
     now, present, names = fit.situation, fit.present, (*fit.state_names, "(never seen)")
     here = now.belief[present].sum(axis=0) > 0
     there = set(fit.ids)
@@ -89,6 +115,7 @@ def candidates_of_fit(fit: Fit, budget: int, horizon: int = DEFAULT_HORIZON) -> 
         why=_explain_period(fit),
         dialect=None if fit.log is None else fit.log.dialect,
         seen=fit.counts[:, :, 1].sum(axis=(1, 2))[fit.group_of[present]],
+        cost=cost,
     )
 
 
@@ -135,6 +162,5 @@ def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: in
     every = np.arange(len(table))
     at = int(as_indices(step, "step", (), table.shape[1])) if table.ndim == 3 else 0
     index = table[every, place] if table.ndim == 2 else table[every, at, place]
-    if policy.cost is not None:
-        raise ModelError("a list gives everybody one place: this policy has costs; ask policy.act", code="unsupported")
-    return replace(Candidates.of(index, states=place.tolist(), **arms), least=policy.floor)
+    cost = None if policy.cost is None else costs_in(policy.cost, at, place)
+    return replace(Candidates.of(index, states=place.tolist(), cost=cost, **arms), least=policy.floor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rmab.common import (
     Fields,
@@ -128,7 +129,7 @@ class Fit(ReadOnly, Stored):
                     f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
                 )
         if self.missing is not None:
-            object.__setattr__(self, "missing", as_table(self.missing, "missing", (states,), 0.0, 1.0 - 1e-9))
+            object.__setattr__(self, "missing", as_table(self.missing, "missing", (2, states), 0.0, 1.0 - 1e-9))
         if self.leaving is not None and len(self.leaving.rates) != states:
             raise ModelError(f"leaving: rates of {len(self.leaving.rates)} states, of {states}", field="leaving")
         if (np.diff(self.present) <= 0).any():
@@ -180,7 +181,7 @@ class Fit(ReadOnly, Stored):
 
     @cached_property
     def state_weights(self) -> FloatArray:
-        """(S,) how much transitions into each state count, 1 on average: more where records are often missing."""
+        """(2, S) how much transitions count, by action and where they lead: more where records are often missing."""
         return weigh_states(self.missing, self.counts)
 
     @cached_property
@@ -220,7 +221,7 @@ class Fit(ReadOnly, Stored):
         usual = max(1, round(float(done[known].mean()))) if known.any() else 1
         return min(usual, self.present.size)
 
-    def problem(self, budget: int, horizon: int = DEFAULT_HORIZON) -> Problem:
+    def problem(self, budget: float, horizon: int = DEFAULT_HORIZON, *, cost: ArrayLike | None = None) -> Problem:
         """Return the problem from here on: arms still there, in the order of `ids`, and where they are.
 
         Where arms of a group differ (`arm_rows`), each has a kernel of its own. Where arms leave (`leaving`), there is one
@@ -228,10 +229,12 @@ class Fit(ReadOnly, Stored):
 
         Parameters
         ----------
-        budget : int
-            How many arms can be acted on in a period.
+        budget : int or float
+            How many arms can be acted on in a period; with costs, how much can be spent.
         horizon : int
             For how many periods to plan.
+        cost : float or array_like, optional
+            What acting on each arm costs, as in `Problem`.
 
         Returns
         -------
@@ -244,7 +247,7 @@ class Fit(ReadOnly, Stored):
             arms = Arms.of_groups(kernels, group_of.reshape(-1), state_names=self.names_ahead)
         else:
             arms = Arms(self.with_leaving(self.arm_rows.kernels(self.kernels))[self.present], state_names=self.names_ahead)
-        return Problem(arms, self.start, as_integer(budget, "budget"), as_integer(horizon, "horizon"))
+        return Problem(arms, self.start, budget, as_integer(horizon, "horizon"), cost=cost)
 
     def at(self, period: str) -> Fit:
         """Return the model with everybody where they are in a period, as the log writes it: the last one or a later one."""

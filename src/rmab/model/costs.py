@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, as_floats, frozen
 from rmab.errors import ModelError
+from rmab.model.time import Limit
 
 ROUNDING = 1e-9  # relative: by how much costs may exceed a budget
 
@@ -50,12 +51,24 @@ def _with_axes(table: FloatArray) -> FloatArray:
     return table.reshape(-1, 1, 1) if table.ndim == 1 else table[:, np.newaxis] if table.ndim == 2 else table
 
 
-def check_exact(exact: object, cost: FloatArray | None) -> None:
-    """Raise ModelError unless `exact` is a bool, and False if there are costs."""
+def check_exact(exact: object, cost: FloatArray | None, budget: Limit, arms: int) -> None:
+    """Raise ModelError unless `exact` is a bool, and False unless equal costs (N,) of some arms can sum to each budget.
+
+    Whether different costs can sum to an amount is a subset-sum problem at each step, and no rounding of a plan keeps it.
+    """
     if not isinstance(exact, bool | np.bool_):
         raise ModelError(f"exact must be True or False, got {exact!r:.40}", field="exact")
-    if exact and cost is not None:
-        raise ModelError("exact: an exact budget cannot have costs; leave out cost, or set exact=False", field="exact")
+    if not exact or cost is None:
+        return
+    if weights_of(cost) is not None:
+        wrong = "exact: costs that differ seldom sum to exactly the budget; use equal costs, or leave out exact"
+        raise ModelError(wrong, field="exact")
+    amounts, unit = np.atleast_1d(np.asarray(budget, dtype=np.float64)), float(cost.flat[0])
+    count = np.rint(amounts / unit)
+    for h in np.flatnonzero((np.abs(amounts - count * unit) > ROUNDING * amounts) | (count > arms))[:1]:
+        step, place = ("", {}) if amounts.size == 1 else (f": step {h}", {"step": h})
+        wrong = f"budget{step} must be the cost of 0 to {arms} arms at {unit:g} each, as it is exact, got {amounts[h]:g}"
+        raise ModelError(wrong, field="budget", **place)
 
 
 def slots_of(limits: IntArray | FloatArray, cost: FloatArray | None) -> IntArray:

@@ -56,6 +56,7 @@ class Problem(ReadOnly, Stored):
         Above 0 and at most 1: a reward at step h is multiplied by discount ** h, in plans, bounds, simulations and regret.
     exact : bool, default False
         Whether exactly B arms are active at each step, instead of at most B, as often in the literature on Whittle's index.
+        Costs must then be equal, and the budget a multiple of them.
     cost : float or array_like of float, shape (N,), (N, S) or (N, K, S), optional
         Cost of one activation of each arm, above 0; or in each of its states; or in each phase and state. The costs of the
         active arms then sum to at most the budget at each step, which may be any amount. By default every activation costs
@@ -130,7 +131,7 @@ class Problem(ReadOnly, Stored):
         every = max(arms.phases, int(phases.max()) + 1)
         charged = costs.checked_cost(cost, arms.real_states, arms.states, every)
         limit = time.checked_limits(budget, arms.count, steps, charged)
-        costs.check_exact(exact, charged)
+        costs.check_exact(exact, charged, limit, arms.count)
         begin, counts = time.checked_start(start, arms.real_states, arms.states), time.checked_discount(discount)
         self._set(arms=arms.in_phases(every), start=begin, budget=limit, horizon=steps)
         self._set(phase_of=phases, discount=counts, exact=bool(exact), cost=charged)

@@ -133,8 +133,9 @@ class View(ReadOnly, Stored):
         phase_of, phases = _phases(self, self.horizon)
         self._set(phase_of=phase_of, phases=phases, discount=time.checked_discount(self.discount))
         cost = costs.checked_cost(self.cost, np.full(self.arms, self.states), self.states, phases)
-        costs.check_exact(self.exact, cost)
-        self._set(budget=time.checked_limits(self.budget, self.arms, self.horizon, cost), cost=cost, exact=bool(self.exact))
+        budget = time.checked_limits(self.budget, self.arms, self.horizon, cost)
+        costs.check_exact(self.exact, cost, budget, self.arms)
+        self._set(budget=budget, cost=cost, exact=bool(self.exact))
 
     def _check_rewards(self) -> None:
         low, high = checked_range(self.low, self.high)

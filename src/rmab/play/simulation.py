@@ -226,8 +226,9 @@ def budget_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
 def budget_error(problem: Problem, step: int, active: BoolArray, states: IntArray) -> PolicyError:
     """Return the error for a step at which the active arms (N,), in states (N,), are not within the budget."""
     count, limit = int(np.count_nonzero(active)), problem.budgets[step].item()
-    if problem.exact and count < limit:
-        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {limit}; use rule 'fill'"
+    if problem.exact and count < problem.slots[step]:
+        wanted = problem.slots[step]
+        wrong = f"step {step}: the policy activates {count} arms, the budget is exactly {wanted}; use rule 'fill'"
         return PolicyError(wrong, code="budget-unused", step=step)
     if problem.cost is not None:
         return BudgetExceeded(step, float(active @ costs_in(problem.cost, problem.phase_of[step], states)), limit, "costs")

@@ -27,7 +27,7 @@ import numpy as np
 from rmab.common import FloatArray, as_share, cached_property, check_memory, check_unmasked, expect, frozen, log_over, sealed
 from rmab.errors import ModelError, many
 from rmab.model import Problem, View, by_phase, cells, shape_of, words_of
-from rmab.planners.indices import lagrangian_index, occupancy_index
+from rmab.planners.indices import lagrangian_index, occupancy_index, random_policy
 from rmab.play import IndexPolicy, simulate_visits
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.fluid.fluid import Fluid, solve_fluid
@@ -158,13 +158,19 @@ class Comparators:
 
     @cached_property
     def _random_visits(self) -> FloatArray:
-        """Mean visits of the random policy. An arm is active with equal probability in all its states, so arms decouple."""
+        """Mean visits of the random policy. An arm is active with equal probability in all its states, so arms decouple.
+
+        Not so if costs differ: then what is left for an arm depends on the others, and the policy is simulated.
+        """
         problem, arms = self.problem, self.problem.arms
+        if problem.weights is not None:
+            first_half, second_half = self._simulated(random_policy(problem))
+            return frozen((first_half + second_half) / ROUNDS)
         _, first, like = np.unique(
             np.column_stack([arms.group_of, problem.start_masses]), axis=0, return_index=True, return_inverse=True
         )
         kernels = np.array(cells(arms.group_kernels[arms.group_of[first]], problem.phases))
-        active = np.minimum(problem.budgets / arms.count, 1.0)
+        active = problem.slots / arms.count
         share = np.tile(active[np.newaxis, :, np.newaxis], (first.size, 1, arms.states))
         occupancy, free = np.empty((*share.shape, 2)), np.full(problem.horizon, np.inf)
         forward(sealed(kernels), problem.phase_of, sealed(problem.start_masses[first]), free, share, occupancy)
@@ -215,9 +221,11 @@ def _shared(inputs: _Inputs) -> Comparators:
 def _fingerprint(problem: Problem, rewards: FloatArray) -> bytes:
     """Return a digest of everything that the comparators depend on."""
     arms = problem.arms
-    digest = sha256(repr((problem.horizon, problem.phases, problem.start.shape, rewards.shape)).encode())
+    cost = np.ones(()) if problem.cost is None else problem.cost
+    sizes = (problem.horizon, problem.phases, problem.exact, cost.shape, problem.start.shape, rewards.shape)
+    digest = sha256(repr(sizes).encode())
     kernels, time = arms.group_kernels, (problem.budgets, problem.phase_of, problem.discounts)
-    for array in (kernels, arms.group_of, *time, problem.start, rewards):
+    for array in (kernels, arms.group_of, *time, cost, problem.start, rewards):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
 
@@ -253,5 +261,5 @@ def theory_curve(view: View, epsilon: float = 0.05) -> FloatArray:
     states, arms, horizon = view.states, view.arms, view.horizon
     descent = arms * horizon * np.sqrt(t * np.log(states**2 * 2))
     feedback = horizon * np.sqrt(2 * arms * t * log_over(4 * states * 2 * arms * t, epsilon))
-    index = view.budgets.max() * np.sqrt(states * 2 * arms * t * horizon)
+    index = view.slots.max() * np.sqrt(states * 2 * arms * t * horizon)
     return np.asarray((view.high - view.low) * (descent + feedback + index))

@@ -127,10 +127,14 @@ class RunResult(ReadOnly):
         return columns | {f"term{k}": row for k, row in enumerate(self.terms())}
 
     def summary(self) -> dict[str, Any]:
-        """Return totals over all episodes; NaN for terms that the learner does not have."""
+        """Return totals over all episodes; NaN for terms that the learner does not have.
+
+        `budget_use` is the fraction of the slots that was used; NaN if costs differ.
+        """
         problem, learner = self.task.problem, self.learner.partition(" ")[0]
         comparators: tuple[Comparator, ...] = ("O1", "O2", "O3")
-        slots = int(problem.budgets.sum()) * self.reward.size
+        slots = int(problem.slots.sum()) * self.reward.size
+        used = float(self.activations.sum()) / slots if slots else 0.0
         return {
             "task": self.task.name,
             "learner": learner,
@@ -144,7 +148,7 @@ class RunResult(ReadOnly):
             "relative_regret": {to: self.relative_regret(to) for to in comparators},
             "share_of_chance": {to: self.share_of_chance(to) for to in comparators},
             "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
-            "budget_use": float(self.activations.sum()) / slots if slots else 0.0,
+            "budget_use": used if problem.weights is None else float("nan"),
             "seconds": float(self.seconds.sum()),
         }
 

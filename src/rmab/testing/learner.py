@@ -213,8 +213,9 @@ def _check_situation(learner: Learner, game: Game, state: State) -> None:
     base, before = game.problem, of_state(state)
     steps = max(base.horizon - 1, 1)
     start = np.random.default_rng(ARM_SEED).integers(0, base.arms.real_states)
-    budget = base.budgets[:steps] + 1
-    budget = np.minimum(budget, base.arms.count) if base.cost is None else budget
+    unit = 1 if base.cost is None else base.cost.flat[0]
+    budget = base.budgets[:steps] + unit
+    budget = np.minimum(budget, base.arms.count * unit) if base.weights is None else budget
     if learner.refuses(game.view.situated(start, budget, steps)):
         return
     try:
