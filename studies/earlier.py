@@ -61,7 +61,7 @@ def compare(earlier: Found, now: Found) -> None:
             continue
         old, new = np.array(before[:count]), np.array(after[:count])
         adaptive = task.endswith(("adaptive", "plan-aware"))
-        more = 100.0 * (new / old - 1.0) if adaptive else new - old
+        more = 100.0 * (new - old) / np.abs(old) if adaptive else new - old
         off = WORSE if not adaptive else -WORSE
         shown = [f"{one.mean():,.0f}" if adaptive else interval(one.tolist()) for one in (old, new)]
         sign = "worse" if (more.mean() - off) * off > 0 else ""

@@ -53,12 +53,14 @@ class Kind:
     sign: float = 0.0  # how much an unrecorded sign of the week moves outcomes
     urge: float = -2.0  # how much more calls go to arms with a good sign
     wear: float = 0.0  # how much of the effect an earlier call takes, for a while
+    tire: float = 1.0  # what a call leaves of the effect of all later ones on the same arm
     fade: float = 1.0  # part of the effect that is left at the end of the log
     trend: float = 0.0  # of baselines over the log
     season: float = 0.0  # of baselines, a wave of 13 weeks
     leaving: float = 0.0  # chance a week in the worst state; a third of it in others
     missing: tuple[float, float] = (0.03, 0.03)  # of the next record without and with a call
     unseen: float = 0.0  # records in the worst state that are missing
+    answered: tuple[float, ...] = ()  # of the next record after a call, by the state that it would show
     assigned: bool = False  # half of the arms, drawn at random, are never called
     reach: float = 1.0  # of decided calls
     reached_only: bool = False  # the log has the calls that reached somebody
@@ -105,6 +107,8 @@ KINDS: dict[str, Kind] = {
     "trait-selects": Kind(arm_spread=0.7, trait=1.5, effect=0.5, holds=False),
     "sign-selects": Kind(sign=0.8, effect=0.5, holds=False),
     "wears-off": Kind(effect=1.0, wear=0.9, rate=0.15, holds=False),
+    "tires": Kind(effect=1.2, tire=0.5, spread=0.4, holds=False),
+    "tires-few-calls": Kind(effect=1.2, tire=0.5, spread=0.4, rate=0.04, weeks=20, holds=False),
     "fades": Kind(effect=1.2, fade=0.1, rate=0.1, holds=False),
     "trend": Kind(levels=(12,), spread=0.5, effect=0.7, trend=1.0, holds=False),
     "null-cycle": Kind(spread=0.4, cycle=0.8, null=True, holds=False),
@@ -120,6 +124,8 @@ KINDS: dict[str, Kind] = {
     "null-effects-vary": Kind(spread=0.4, arm_spread=0.3, weeks=12, null=True),
     "missing-by-action": Kind(effect=0.7, spread=0.4, missing=(0.4, 0.02)),
     "lapsed-unseen": Kind(effect=0.7, spread=0.4, unseen=0.5),
+    "answered-if-good": Kind(effect=0.7, spread=0.4, answered=(0.45, 0.2, 0.02), holds=False),
+    "null-answered-if-good": Kind(spread=0.4, answered=(0.45, 0.2, 0.02), null=True, holds=False),
     "arms-assigned": Kind(effect=0.7, spread=0.4, rate=0.16, assigned=True),
     "null-arms-assigned": Kind(spread=0.4, rate=0.16, assigned=True, null=True),
     "weeks-randomised": Kind(effect=0.7, spread=0.6, rate=0.5),
@@ -139,6 +145,7 @@ class Truth:
 
     def __init__(self, kind: Kind, rng: np.random.Generator) -> None:
         self.kind, arms = kind, kind.arms
+        self.forget = 0.8 if kind.tire == 1 else 1.0  # of earlier calls, a week later
         chance = [_sizes(k, kind.huge) for k in kind.levels]
         self.factors = np.stack([rng.choice(k, arms, p=p) for k, p in zip(kind.levels, chance, strict=True)], axis=1)
         several = math.sqrt(len(kind.levels))
@@ -165,7 +172,7 @@ class Truth:
             + kind.season * math.sin(2 * math.pi * week / 13)
             + kind.sign * sign
         )
-        left = (1 - kind.wear * np.minimum(worn, 1.0)) * (1 + (kind.fade - 1) * part)
+        left = (1 - kind.wear * np.minimum(worn, 1.0)) * (1 + (kind.fade - 1) * part) * kind.tire**worn
         alone = _softmax(self.logits[states] + score * shift[..., np.newaxis])
         if kind.push:
             lifted = np.concatenate([0 * alone[..., :1], alone[..., :-1]], axis=-1)
@@ -232,7 +239,9 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
         else:
             met = np.zeros(count, dtype=bool)
         states = truth.step(states, met, worn, sign, week, rng)
-        worn = 0.8 * worn + met
+        worn = truth.forget * worn + met
+        if kind.answered and week >= 0:
+            lost = np.where(shown, rng.random(count) < np.array(kind.answered)[states], lost)
     arm = np.concatenate([one[0] for one in rows])
     table: dict[str, Any] = {
         "id": [f"a{n:05d}" for n in arm],
@@ -264,7 +273,7 @@ def play(truth: Truth, start: tuple[np.ndarray, ...], act: Any, key: tuple[int, 
         met = truth.reached(calls, sign, np.random.default_rng((*key, h)))
         gone |= truth.leave(states, met, rng)
         states = truth.step(states, met, worn, sign, kind.weeks - 1 + h, rng)
-        worn = 0.8 * worn + met
+        worn = truth.forget * worn + met
     return total
 
 

@@ -1,6 +1,7 @@
 """Kinds of worlds: `ucmd`, `ucmd` with one component switched off, and rivals, on the same rounds.
 
     python studies/kinds.py [--rounds 10] [--only "weekly;harm"] [--learners "ucmd;thompson"] [--out results]
+    python studies/kinds.py --carries          (of what was played: where a component matters, and what it costs elsewhere)
 
 Prints regret to O1 in per cent of the random policy's, mean and 95% interval over rounds: 0 is the best fixed policy, 100
 the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses nothing
@@ -24,6 +25,7 @@ from worlds import WORLDS
 
 import rmab
 from rmab.common import write_atomically
+from rmab.report.statistics import Paired, holm, paired
 
 HERE = Path(__file__).parent
 SAY = Console(highlight=False, soft_wrap=True, markup=False)
@@ -81,6 +83,7 @@ LEARNERS = {
     "without shocks": 'ucmd {"shocks": false}',
     "without pooled phases": 'ucmd {"confidence": {"phases": false}, "estimator": {"phases": false}}',
     "without priors": 'ucmd {"priors": [1.0]}',
+    "without types": 'ucmd {"types": false}',
     "without sharing": 'ucmd {"alike": false}',
     "without replay": 'ucmd {"replay": false}',
     "as-active declared": 'ucmd {"passive": "as-active"}',
@@ -92,12 +95,13 @@ LEARNERS = {
     "random": "random",
 }
 PHASES = ("idle phases", "phases that differ", "season by phase")
+MANY = ("200 coins", "cold start")  # arms, so that types can be told
 
 
 def fits(kind: str, label: str) -> bool:
-    """Whether a learner plays otherwise than `ucmd` there: not without phases, or where all pay is revealed."""
-    if "phases" in label:
-        return kind in PHASES
+    """Whether a learner plays otherwise than `ucmd` there: not without phases or many arms, or where all pay is revealed."""
+    if "phases" in label or "types" in label:
+        return kind in (PHASES if "phases" in label else MANY)
     return "declared" not in label or kind.startswith("active,")
 
 
@@ -120,6 +124,30 @@ def interval(values: list[float]) -> str:
     return f"{np.mean(values):.1f} ± {wide:.1f}"
 
 
+def carries(found: dict[str, tuple[float, float]], first: int, rounds: int) -> None:
+    """Print what is lost, and what is gained, where a component is switched off: points, if significant in the table."""
+    pairs = []
+    for label in (one for one in LEARNERS if one.startswith("without")):
+        for kind in KINDS:
+            both = [[f"{kind}: {LEARNERS[one]}: {first + r}" for r in range(rounds)] for one in (label, "ucmd")]
+            if all(key in found for keys in both for key in keys):
+                off, on = (np.array([found[key][0] for key in keys]) for keys in both)
+                if (off != on).any():
+                    pairs.append(paired(label, kind, off, on))
+    told: list[Paired] = [one for one in holm(pairs) if one.is_significant]
+    SAY.print("| component | what is lost without it | what is gained without it |\n| --- | --- | --- |")
+    for label in dict.fromkeys(one.first for one in pairs):
+        mine = sorted((one for one in told if one.first == label), key=lambda one: -abs(one.difference.mean))
+        lost, gained = (listed([one for one in mine if sign * one.difference.mean > 0]) for sign in (1, -1))
+        SAY.print(f"| {label.removeprefix('without ')} | {lost} | {gained} |")
+
+
+def listed(pairs: list[Paired]) -> str:
+    """Return kinds, and points with their intervals."""
+    said = [f"{one.second} {abs(one.difference.mean):.1f} ± {one.difference.half:.1f}" for one in pairs]
+    return "; ".join(said) or "nothing"
+
+
 def main() -> None:
     """Play what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,12 +158,16 @@ def main() -> None:
         "--learners", default=";".join(LEARNERS), help="with semicolons: labels, or names and options as JSON"
     )
     parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="where its file is")
+    parser.add_argument("--carries", action="store_true", help="only print where components matter")
     args = parser.parse_args()
     kinds = [one for one in KINDS if not args.only or one in args.only.split(";")]
     learners = args.learners.split(";")
     path = args.out / "kinds.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, tuple[float, float]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if args.carries:
+        carries(found, args.first, args.rounds)
+        return
     SAY.print("| kind | " + " | ".join(learners) + " |")
     SAY.print("| --- |" + " ---: |" * len(learners))
     for kind in kinds:

@@ -1,6 +1,7 @@
 """Arms that differ within their groups: their own records move them, and arms that are alike stay together."""
 
 import numpy as np
+import pytest
 
 import rmab
 from logs import HEADER, mothers, read, table
@@ -34,6 +35,19 @@ def test_arms_that_differ_are_told_apart() -> None:
     assert drawn[:, 2, 0, 2].std() > kernels[:, 2, 0, 2].std()
     assert fitted.problem(10, 5).arms.count == 120
     assert np.array_equal(fitted.problem(10, 5).arms.kernels, kernels)
+
+
+def test_levels_of_arms_are_not_taken_for_the_effect_of_the_state() -> None:
+    """The odds of staying, and the spread of levels, are those of the world: 4 on the scale of logits, and 0.64."""
+    fitted, _ = differing(0.8, arms=400, weeks=30)
+    found, score = fitted.arm_rows, np.arange(3) - 1.0
+    assert found is not None
+    rows = fitted.kernels[0, :, 0] * found.ratio[0]
+    plain, real = (np.log(one[0, 0] * one[2, 2] / one[0, 2] / one[2, 0]) for one in (fitted.kernels[0, :, 0], rows))
+    assert plain > 5.2
+    assert real == pytest.approx(4.0, abs=0.25)
+    level = float(score @ found.spread[0] @ score + (found.centre @ score).var()) / 4
+    assert level == pytest.approx(0.64, rel=0.2)
 
 
 def test_arms_that_are_alike_are_not() -> None:

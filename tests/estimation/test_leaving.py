@@ -14,15 +14,17 @@ from rmab.estimation.values import World
 
 
 def world(
-    *, arms: int = 400, weeks: int = 40, leave: tuple[float, float] = (0.0, 0.0), lost: tuple[float, float] = (0.0, 0.0)
-) -> rmab.data.Log:
-    """Two states; arms leave by action, and records are missing by the state in which an arm is."""
+    *, arms: int = 400, weeks: int = 40, leave: tuple[float, float] = (0.0, 0.0), lost: tuple[float, float] = (0.0, 0.0),
+    answered: tuple[float, float] | None = None,
+) -> rmab.data.Log:  # fmt: skip
+    """Two states; arms leave by action, and records are missing by the state of the arm, otherwise after an action."""
     rng, rows = np.random.default_rng(0), []
     for n in range(arms):
-        state = 0
+        state = act = 0
         for week in range(weeks):
+            missed = lost if answered is None or not act else answered
             act = int(rng.random() < 0.3)
-            if week == 0 or rng.random() >= lost[state]:
+            if week == 0 or rng.random() >= missed[state]:
                 rows.append((f"n{n}", week, f"s{state}", act))
             if rng.random() < leave[act]:
                 break
@@ -105,7 +107,25 @@ def test_records_that_are_missing_by_state_are_found_and_weighted() -> None:
     assert np.allclose(fitted.kernels[0, :, 0, 1], truth, atol=0.04)
     silent = fitted.situation.seen_before == 2
     assert fitted.situation.belief[silent, 0].mean() > 0.65  # of those without a record most were where few are seen
-    assert weigh_states(missing, fitted.counts) @ fitted.counts.sum(axis=(0, 1, 2)) == pytest.approx(fitted.counts.sum())
+    weighted = weigh_states(missing, fitted.counts) * fitted.counts
+    assert weighted.sum(axis=(0, 1, 3)) == pytest.approx(fitted.counts.sum(axis=(0, 1, 3)))
+
+
+def test_states_that_are_recorded_after_an_action_only_if_good_are_found_weighted_and_a_problem() -> None:
+    fitted = rmab.data.fit(world(lost=(0.1, 0.1), answered=(0.6, 0.1)), reward={"s1": 1})
+    assert fitted.missing is not None
+    assert np.allclose(fitted.missing, [[0.1, 0.1], [0.6, 0.1]], atol=0.12)
+    plain = fitted.counts[0, :, 1] / fitted.counts[0, :, 1].sum(axis=1, keepdims=True)
+    truth = np.array([0.3, 0.8])
+    assert (plain[:, 1] - truth).min() > 0.08
+    assert np.allclose(fitted.kernels[0, :, 1, 1], truth, atol=0.05)
+    found = {one.name: one for one in rmab.data.run_checks(fitted, replicates=40)}["missing records"]
+    assert found.verdict == "problem"
+    assert "record the state after every" in found.advice
+    known, silent = fitted.situation.acted_before == 2, fitted.situation.seen_before == 2
+    low = fitted.situation.belief[known & silent, 0].mean()  # not seen after an action: probably not good
+    assert low > fitted.situation.belief[~known & silent, 0].mean()
+    assert np.array_equal(rmab.data.Fit.from_bytes(fitted.to_bytes()).missing, fitted.missing)
 
 
 def test_records_that_are_missing_by_chance_leave_everything_as_it_is() -> None:

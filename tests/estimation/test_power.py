@@ -23,7 +23,7 @@ def weeks_until_shown(
         if t < world.weeks:
             chance[:, t], on = world.draw(rng.random(world.arms), rng)
             listed[:, t] = called[:, t] = on
-            gain = np.where(chance[:, t] > 0.5, effect, others)
+            gain = np.where(chance[:, t] >= 0.5, effect, others)
             good = rng.random(world.arms) < rate + gain * on
     found = rmab.data.measure(make_log(states, called, listed, chance), reward={"good": 1})
     shown = np.flatnonzero(found.enough & (found.all.low > 0))
@@ -39,6 +39,8 @@ def weeks_until_shown(
         (World(arms=60, places=20, swapped=8, weeks=40), 0.15, 0.15, 0.4, 1.0),
         (World(arms=200, places=40, swapped=8, weeks=40), 0.1, 0.0, 0.03, 1.0),
         (World(arms=80, places=10, swapped=3, weeks=40), 0.35, 0.0, 0.2, 1.0),
+        (World(arms=40, places=4, swapped=2, weeks=50), 0.5, 0.0, 0.3, 1.0),
+        (World(arms=100, places=50, swapped=25, weeks=20), 0.12, 0.12, 0.05, 1.0),
         (World(arms=12, places=4, swapped=1, weeks=60), 0.5, 0.0, 0.3, 1.0),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rest, replay, pooled phases and what others pay: against twins in plain Python that share nothing with the code."""
+"""Rest, replay, pooled phases, types of arms and what others pay: against twins in plain Python."""
 
 import math
 from typing import Any
@@ -11,6 +11,7 @@ from episodes import ended, view_of
 from literal import fit_by_hand
 from rmab.learning import Estimated, Forecast, Observations, Pools
 from rmab.learning.components import priced
+from rmab.learning.components.estimated import _of_types
 from rmab.learning.components.forecasts import _from_others
 from rmab.play.simulation import play_episode
 from rmab.runs.running import Game
@@ -241,3 +242,55 @@ def test_what_others_pay_is_weighed_as_by_the_twin(seed: int) -> None:
     np.testing.assert_allclose(found.reshape(6, 4), expected, atol=1e-12)
     np.testing.assert_allclose(ahead.reshape(6, 4), hoped, atol=1e-12)
     assert (expected != likely).any()
+
+
+def mixture(counts: np.ndarray, rounds: int = 15) -> np.ndarray:
+    """(G, S, 2, S) what is expected of groups of four types: a mixture of distributions, fitted with loops over groups."""
+    groups, states = counts.shape[:2]
+    mean = np.array([[row / row.sum() for row in pair] for pair in counts.sum(axis=0)])
+    unlike = np.array([(one - one.sum(axis=2, keepdims=True) * mean).reshape(-1) for one in counts])
+    variance = sum((one.sum(axis=2, keepdims=True) * mean * (1 - mean)).reshape(-1) for one in counts)
+    unlike /= np.sqrt(np.maximum(variance, 1.0))
+    score = unlike @ np.linalg.svd(unlike)[2][0]
+    cuts = [np.quantile(score, q) for q in (0.25, 0.5, 0.75)]
+    weight = [[float(sum(cut < one for cut in cuts) == c) for c in range(4)] for one in score]
+    for _ in range(rounds):
+        kernels = [sum((weight[n][c] * counts[n] for n in range(groups)), mean.copy()) for c in range(4)]
+        kernels = [one / one.sum(axis=2, keepdims=True) for one in kernels]
+        size = [1 + sum(own[c] for own in weight) for c in range(4)]
+        for n in range(groups):
+            logs = [math.log(size[c]) + float((counts[n] * np.log(np.maximum(kernels[c], 1e-9))).sum()) for c in range(4)]
+            odds = [math.exp(one - max(logs)) for one in logs]
+            weight[n] = [one / sum(odds) for one in odds]
+    return np.array([sum(weight[n][c] * kernels[c] for c in range(4)) for n in range(groups)]).reshape(-1, states, 2, states)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_types_of_groups_are_those_of_the_twin(seed: int) -> None:
+    """70 groups of three types; a shuffled order changes nothing."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(3), (3, 3, 2))[rng.integers(3, size=70)]
+    counts = rng.multinomial(rng.integers(3, 12, rows.shape[:-1]), rows)
+    common = np.broadcast_to(counts.sum(axis=0) / counts.sum(axis=(0, 3))[..., np.newaxis], counts.shape)
+    found, order = _of_types(counts, common), rng.permutation(70)
+    np.testing.assert_allclose(found, mixture(counts), atol=1e-6)
+    np.testing.assert_allclose(_of_types(counts[order], common), found[order], atol=1e-9)
+    assert np.abs(found - rows).mean() < 0.5 * np.abs(common - rows).mean()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("typed", [True, False])
+def test_types_are_used_where_they_predict_better(typed: bool) -> None:
+    """80 groups, of two types or of one; few transitions of each are seen."""
+    rng, pools = np.random.default_rng(4), Pools.of(view_of(80, 2, 4))
+    rows = rng.dirichlet(np.ones(2), (2, 2, 2))[rng.integers(2, size=80) * typed]
+    off = {}
+    for options in ({}, {"types": False}):
+        part, draws = Estimated(changes=False, **options), np.random.default_rng(5)
+        memory: Any = part.begin(pools)
+        for _ in range(4):
+            seen = draws.multinomial(np.full((80, 2, 2), 2), rows).astype(np.int64)
+            memory = part.learn(memory, Observations(seen, np.zeros((80, 2, 2)), np.zeros((80, 2, 2))))
+        off[bool(options)] = float(np.abs(part.after(pools, memory, memory["counts"], 4).low - rows).mean())
+    assert off[False] < 0.6 * off[True] if typed else off[False] < 1.1 * off[True]
+    assert [len(Estimated().begin(Pools.of(view_of(arms, 2, 4)))["fit"]) for arms in (63, 64, 100_000)] == [1, 2, 1]

@@ -4,6 +4,7 @@ Also where the components of `ucmd` act: seasons, shocks, kernels that change, a
 """
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,10 +59,12 @@ def test_components_do_not_depend_on_offset_and_scale(kind: str) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["cpap@weekly", "cpap@weather", "harm@noisy", "drift", "clock@noisy"])
+@pytest.mark.parametrize("name", ["cpap@weekly", "cpap@weather", "harm@noisy", "drift", "clock@noisy", "many"])
 def test_components_do_not_depend_on_labels_or_stops(name: str) -> None:
     """The whole contract, over enough episodes for the components to act; replays and probes draw, and are left out."""
-    options = {"hurt": 4} if name == "harm@noisy" else {"phases": 4} if name == "clock@noisy" else {}
-    task = rmab.make_task(name, seed=1, arms=6, budget=2, horizon=8, episodes=9, **options)
+    options: dict[str, Any] = {"hurt": 4} if name == "harm@noisy" else {"phases": 4} if name == "clock@noisy" else {}
+    if name == "many":
+        name, options = "harm@noisy", {"arms": 64, "budget": 20, "hurt": 40, "horizon": 5}
+    task = rmab.make_task(name, **{"seed": 1, "arms": 6, "budget": 2, "horizon": 8, "episodes": 9, **options})
     check_learner(rmab.make_learner("ucmd", probes={"every": 0.0}, replay=False), task, episodes=9)
     check_learner(rmab.make_learner("ucmd"), task, episodes=9)

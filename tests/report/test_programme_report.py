@@ -11,7 +11,7 @@ from logs import mothers
 from rmab.data import Effect, decide, estimate_effects, evaluate
 from rmab.estimation.reach import estimate_reach
 from rmab.report import programme_figures
-from rmab.report.programme import render_programme, write_programme_report
+from rmab.report.programme import _why_not, render_programme, write_programme_report
 
 NASTY = '<script>alert("x")</script> & $x$'
 
@@ -40,6 +40,28 @@ def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None
     ):  # fmt: skip
         assert words in page, words
     assert not re.search(r"\bO1\b|Term|nan|None|StrictUndefined", page)
+
+
+@pytest.mark.parametrize(
+    ("model", "rise", "worth", "words"),
+    [
+        (0.05, 0.1, 0.3, "its records show +20.0, but with only 12 calls, so the plan uses +5.0"),
+        (
+            0.2,
+            0.2,
+            0.4999,
+            "worth 0.5 over the horizon, and the last place on the list 0.5: equal places go to whoever has waited",
+        ),
+        (0.2, 0.2, 0.7, "a rule keeps it off the list"),
+        (0.2, 0.05, 0.3, "its arms are now in states in which a call changes less (+5.0)"),
+        (0.2, 0.15, 0.3, "does not last as long as elsewhere"),
+    ],
+)
+def test_it_explains_why_a_group_with_a_large_effect_gets_no_place(
+    model: float, rise: float, worth: float, words: str
+) -> None:
+    effect = Effect("north", 30, 12, 0.2, 0.1, 0.3, model, "the chance", in_points=True)
+    assert words in _why_not(mothers(60, 10), effect, rise, worth, 0.5)
 
 
 def test_nothing_in_a_figure_lies_outside_of_it() -> None:

@@ -18,18 +18,7 @@ from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import FEW_ARMS, Resampler
 from rmab.estimation.shrinkage import shrink
-from rmab.estimation.significance import (
-    FEW,
-    FINE,
-    MATTERS,
-    PROBLEM,
-    SURE,
-    UNKNOWN,
-    WATCH,
-    Test,
-    calibration_error,
-    homogeneity,
-)
+from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, UNKNOWN, WATCH, calibration_error, homogeneity
 from rmab.estimation.statistics import Statistics
 from rmab.logs.findings import list_some
 from rmab.logs.log import Log, Transitions
@@ -39,6 +28,7 @@ REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
 GAPS, FAR_MISSING = 50, 0.7  # gaps that tell who is missing; a chance beyond which no weight makes up for it
+SHIFT, SHIFTED = 0.2, 0.01  # of the effect, and of the worth of states: changes by missing records that matter
 LATER = "ask again when there are more records"
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 
@@ -158,12 +148,6 @@ def _missing(fit: Fit, log: Log) -> Check:
         why: max(several) - min(several) for (why, several), test in zip(rates.items(), tests, strict=True) if test.p < SURE
     }
     text = f"after {share:.1%} of the records the next {unit} was not seen"
-    unlike = _compare_unseen(log)
-    if fit.missing is None and unlike.p < SURE and unlike.effect >= MATTERS:
-        text += f"; after {log.words.an_action}, those who were not are in other states the {unit} after ({unlike.numbers})"
-        return Check(
-            name, share, PROBLEM, text, f"record the state after every {log.words.action}, whether it was good or not"
-        )
     worst = max(gaps, key=lambda why: gaps[why], default="")
     if gaps and gaps[worst] > LOST:
         text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}"
@@ -174,13 +158,7 @@ def _missing(fit: Fit, log: Log) -> Check:
         if fit.missing is None:
             return Check(name, share, WATCH, f"{text}; those who return after {returns:,} gaps are like the others", advice)
     if fit.missing is not None:
-        worst = log.state_names[int(np.argmax(fit.missing))]
-        text += (
-            f"; by those who return, {fit.missing.max():.0%} are missing in '{worst}', and {fit.missing.min():.0%} elsewhere"
-        )
-        severe = fit.missing.max() > FAR_MISSING
-        advice = f"find out why records are missing in '{worst}', and fill them in"
-        return Check(name, share, PROBLEM if severe else WATCH, f"{text} at least: rows are weighted for it", advice)
+        return _missing_by_state(fit, log, share, text)
     often = share > 0.3
     return Check(
         name,
@@ -191,19 +169,30 @@ def _missing(fit: Fit, log: Log) -> Check:
     )
 
 
-def _compare_unseen(log: Log) -> Test:
-    """Test whether arms whose record after an action is missing are in other states one period later than the rest.
+def _missing_by_state(fit: Fit, log: Log, share: float, text: str) -> Check:
+    """Say where records are missing, and whether that alone makes an action look better, or worse, than it is."""
+    assert fit.missing is not None
+    worst, counts = int(np.argmax(fit.missing.max(axis=0))), fit.counts.sum(axis=0).astype(np.float64)
+    name, without, after = log.state_names[worst], f"without {log.words.an_action}", f"after {log.words.an_action}"
+    (none, most), (least, fewest) = fit.missing[:, worst], fit.missing.min(axis=1)
+    text += f"; by those who return, {none:.0%} are missing in '{name}' and {least:.0%} elsewhere {without}"
+    text += f", {most:.0%} and {fewest:.0%} {after}, at least: rows are weighted for it"
+    worth = np.average(fit.pay.table[:, :, 0], axis=0, weights=fit.counts.sum(axis=(1, 2, 3)))
+    seen, real = (_mean_effect(one, worth) for one in (counts, counts * fit.state_weights))
+    if abs(seen - real) > max(SHIFT * abs(real), SHIFTED * float(np.ptp(worth))):
+        text += f", but those who are seen {after} are not like those who are seen {without}"
+        advice = f"record the state after every {log.words.action}, whether it was good or not"
+        return Check("missing records", share, PROBLEM, text, advice)
+    severe, advice = fit.missing.max() > FAR_MISSING, f"find out why records are missing in '{name}', and fill them in"
+    return Check("missing records", share, PROBLEM if severe else WATCH, text, advice)
 
-    If records are missing by the state and the action before, they are not; if they are missing by the state after it, seen
-    ones are not like all.
-    """
-    count, key = log.periods.count, log.arm_of * log.periods.count + log.period
-    ahead = []
-    for shift in (1, 2):
-        at = np.minimum(np.searchsorted(key, key + shift), key.size - 1)
-        ahead.append(np.where((key[at] == key + shift) & (log.period + shift < count), log.state[at], -1))
-    rows = (log.action == 1) & (log.state >= 0) & (ahead[1] >= 0)
-    return homogeneity(log.state[rows], (ahead[0][rows] < 0).astype(np.int64), ahead[1][rows])
+
+def _mean_effect(counts: FloatArray, worth: FloatArray) -> float:
+    """Return by how much an action raises the worth (S,) of the next state, by counts (S, 2, S), on average over actions."""
+    visits = counts.sum(axis=2)
+    means = np.divide(counts @ worth, visits, out=np.zeros_like(visits), where=visits > 0)
+    both = visits[:, 1] * (visits.min(axis=1) > 0)
+    return float((both * (means[:, 1] - means[:, 0])).sum() / max(float(both.sum()), 1e-9))
 
 
 def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:

@@ -18,7 +18,7 @@ from rmab.logs.findings import list_some
 FEW_ACTIONS = 30  # in a part of the log, below which its effect is not compared
 PART = 0.5  # of the average effect: a change beyond it makes the average useless
 BIAS = 0.2  # of the average effect, that may be due to who was chosen before that is a problem
-TREND = 0.01  # p of a change over time: an effect that fades is promised for good if it is missed
+TREND = 0.01  # p of a change over time, or of a loss by earlier actions: promised for good if it is missed
 _RECENT = "remove old records from the log and fit again: the average over the log does not predict what comes next"
 _LATER = "ask again when there are more"
 _SHARE = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
@@ -64,22 +64,29 @@ def check_effects(fit: Fit, effects: list[Effect]) -> list[Check]:
 
 
 def _again(fit: Fit, records: Records, whole: Average) -> Check:
-    """Ask whether the effect is another after actions of the last periods, or after any earlier one."""
+    """Ask whether the effect is another after actions of the last periods, or the more actions there were before.
+
+    A loss is asked one-sided, and more readily believed: an effect that tires is promised again and again if it is missed.
+    """
     word, unit = fit.words.action, fit.words.period
     name = f"effect after recent {word}s"
     found = []
-    for before, when in ((records.recent, f"in the last {RECENT} {unit}s"), (records.earlier, "before")):
+    for before, by, when in (
+        (records.recent, records.recent > 0, f"{fit.words.an_action} in the last {RECENT} {unit}s"),
+        (records.earlier, np.sqrt(records.earlier), f"one {word} before, as the root of their number"),
+    ):
         part = (before > 0).astype(np.int64)
-        gap, p = records.change(part, part)
+        gap, p = records.change(by.astype(np.float64), part)
         least = min(int(records.action[part == k].sum()) for k in (0, 1))
         if least >= FEW_ACTIONS and np.isfinite(gap):
-            side = "more" if gap >= 0 else "less"
-            text = f"{_points(abs(gap), fit)} {side} after {fit.words.an_action} {when}, within group and state"
-            found.append((2 * p, gap, f"{text} (p = {min(2 * p, 1.0):.2g})"))
+            side, tires = "more" if gap >= 0 else "less", gap * whole.value < 0
+            p = p if tires else min(2 * p, 1.0)  # two questions; of one side, or of two
+            text = f"{_points(abs(gap), fit)} {side} after {when}, within group and state (p = {p:.2g})"
+            found.append((p / (TREND if tires else SURE), gap, text))
     if not found:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
-    p, gap, text = min(found)
-    if p >= SURE:
+    sure, gap, text = min(found)
+    if sure >= 1:
         return Check(name, gap, FINE, f"no difference beyond chance: {text}")
     much = abs(gap) > PART * abs(whole.value)
     advice = f"let some {unit}s pass between {word}s to the same arm, and put earlier {word}s into the state"

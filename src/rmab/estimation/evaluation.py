@@ -26,6 +26,7 @@ from rmab.estimation.gate import check_effect
 from rmab.estimation.one_step import check_one_step
 from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
+from rmab.estimation.repeats import find_repeats
 from rmab.estimation.resampling import Resampler, as_replicates, interval
 from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
@@ -127,6 +128,7 @@ def evaluate(
         ranges=_ranges(world, policy, kernels, benefits, excess, key),
         logged=_logged(fit),
         design=find_design(fit),
+        repeats=find_repeats(fit, world, policy, kernels, key),
     )
 
 

@@ -129,7 +129,7 @@ class Fit(ReadOnly, Stored):
                     f"{name} must have shape {wanted} in a model of {arms} arms and {groups} groups, got {found}"
                 )
         if self.missing is not None:
-            object.__setattr__(self, "missing", as_table(self.missing, "missing", (states,), 0.0, 1.0 - 1e-9))
+            object.__setattr__(self, "missing", as_table(self.missing, "missing", (2, states), 0.0, 1.0 - 1e-9))
         if self.leaving is not None and len(self.leaving.rates) != states:
             raise ModelError(f"leaving: rates of {len(self.leaving.rates)} states, of {states}", field="leaving")
         if (np.diff(self.present) <= 0).any():
@@ -181,7 +181,7 @@ class Fit(ReadOnly, Stored):
 
     @cached_property
     def state_weights(self) -> FloatArray:
-        """(S,) how much transitions into each state count, 1 on average: more where records are often missing."""
+        """(2, S) how much transitions count, by action and where they lead: more where records are often missing."""
         return weigh_states(self.missing, self.counts)
 
     @cached_property

@@ -103,7 +103,7 @@ def measure(
     known = ~np.isnan(every.outcome)
     shown = every.where(drawn & known)
     periods = np.unique(shown.period)
-    spread = _find_spread(every.outcome[known & (every.period < periods.min(initial=log.periods.count))], worth, shown)
+    spread = _find_spread(log, every.outcome[known & (every.period < periods.min(initial=log.periods.count))], worth, shown)
     parts = (shown.chance > 0, shown.chance >= CHOSEN, shown.chance < CHOSEN)
     gains = [_sum_up(shown.where(part), periods, spread * looks, alpha) for part in parts]
     return Measurement(
@@ -175,8 +175,10 @@ def _predict(log: Log, decided: IntArray, outcome: FloatArray, start: float) -> 
     return np.asarray(chance * without + (1.0 - chance) * with_one)
 
 
-def _find_spread(past: FloatArray, worth: FloatArray | None, shown: Decisions) -> float:
+def _find_spread(log: Log, past: FloatArray, worth: FloatArray | None, shown: Decisions) -> float:
     """Return the variance of an outcome as it is known before the first list; it decides where intervals are narrowest."""
+    if worth is not None and past.size < 2:  # the states in which the first list finds everybody
+        past = worth[log.state[(log.state >= 0) & (log.period == log.period.min())]]
     if past.size > 1 and past.var() > 0:
         return float(past.var())
     if worth is not None:

@@ -2,10 +2,13 @@
 
 Of the L arms that the index chooses, l are left out at random and as many of the U others take their places. So arms have a
 chance p, 1 - l / L or l / U. With the variances v1 and v0 of an outcome with and without a place, and the effect e, one arm
-adds the variance p v1 + p^2 v0 / (1 - p) to what a period measures (see `rmab.estimation.measure`; predictions are taken to
-be right). The interval is made with an estimate that is larger, for it takes both sides for equally variable:
+adds the variance p v1 + p^2 v0 / (1 - p) to what a period measures (see `rmab.estimation.measure`), if predictions are
+right. The interval is made with an estimate that is larger, for it takes both sides for equally variable:
 
     p / (1 - p) (p (v1 + p^2 e^2) + (1 - p) (v0 + (1 - p)^2 e^2)).
+
+Predictions with a place are learned from n outcomes so far, two states apart, and have one effect for everybody, that of the
+average place. An error c of a prediction adds p c^2 / (1 - p) to both variances.
 
 An effect is shown once the confidence sequence lies above 0. When that happens is found by drawing the sum as a random walk,
 with a fixed seed.
@@ -21,11 +24,12 @@ import numpy as np
 
 from rmab.common import FloatArray, as_integer, as_share, as_tolerance
 from rmab.errors import ModelError
-from rmab.estimation.measure import TUNED
+from rmab.estimation.measure import PRIOR, TUNED
 from rmab.estimation.measurement import LEAST
 from rmab.estimation.sequences import margin, mixture_scale
 
 WALKS, LONGEST = 2000, 520  # random walks, and periods of each
+STATES = 2  # in which outcomes are predicted apart
 SHARES = (0.05, 0.1, 0.2, 0.3)
 HUGE = 1e100  # an effect whose square is no number
 
@@ -181,13 +185,19 @@ def _shown_by(sides: list[Side], first: int, alpha: float) -> FloatArray:
     """(T,) the probability that the interval has been above 0 by each period; `first`: the period of the first look."""
     at = np.arange(1, LONGEST + 1)
     mean, noise, stated = (sum(getattr(one, name) for one in sides) for name in ("mean", "noise", "stated"))
+    places = sum(one.size * one.chance for one in sides)
+    seen = (at - 1) * places / STATES
+    wrong = np.zeros(LONGEST)
+    for one in sides:
+        effect = mean / places * seen / (seen + PRIOR) - one.effect
+        wrong += one.ratios * (1.0 - one.chance) ** 2 * (effect**2 + one.with_one / (seen + PRIOR))
     tuned = sum(one.ratios * one.without for one in sides)
-    width = margin(at * stated, mixture_scale(TUNED * max(tuned, 1e-12), alpha), alpha)
-    above = at * mean + np.sqrt(noise) * _walks() > width
+    width = margin(np.cumsum(stated + wrong), mixture_scale(TUNED * max(tuned, 1e-12), alpha), alpha)
+    above = at * mean + np.cumsum(np.sqrt(noise + wrong) * _steps(), axis=1) > width
     above[:, : first - 1] = False
     return np.asarray(np.maximum.accumulate(above, axis=1).mean(axis=0))
 
 
 @cache
-def _walks() -> FloatArray:
-    return np.cumsum(np.random.default_rng(0).normal(size=(WALKS, LONGEST)), axis=1)
+def _steps() -> FloatArray:
+    return np.random.default_rng(0).normal(size=(WALKS, LONGEST))

@@ -17,6 +17,7 @@ import numpy as np
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.gate import Gate
 from rmab.estimation.one_step import OneStep
+from rmab.estimation.repeats import Repeats
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
 from rmab.logs.words import Words
@@ -69,6 +70,8 @@ class Evaluation:
         Actions in a period of the log: on average, and at most.
     design : str
         How it is known that actions were drawn at random: 'declared', 'recorded', or '' where it is not.
+    repeats : Repeats, optional
+        Actions of the plan on arms that had more of them than the log shows, and what it loses if those change nothing.
     """
 
     budget: int
@@ -90,6 +93,7 @@ class Evaluation:
     ranges: dict[str, tuple[Range, ...]]
     logged: tuple[float, int] = (0.0, 0)
     design: str = ""
+    repeats: Repeats | None = None
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
@@ -154,11 +158,18 @@ class Evaluation:
             found[:2] = [f"{one} {self._range(name)}" for one, name in zip(found, ("rotation", "nothing"), strict=False)]
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
+        return [*found, *self.caveats, self.one_step.words]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What stated benefits take for granted: that repeated actions work, that nothing unrecorded chose, and the rest."""
+        found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
         needed = f"To explain the whole effect, k would have to be {self.gate.e_value:.1f}"
         needed += f", and {self.gate.e_low:.1f} to make it unsure." if self.gate.e_low > 1 else "."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
-        found.append(f"{known}{'' if self.standing == 'conditional' else self._range('nothing') + ' '}{needed}")
-        return [*found, self.one_step.words]
+        same = f"the {self.period_word}s to come are like those of the log"
+        found.append(f"All of this assumes that {self._an} changes nobody but the arm that gets it, and that {same}.")
+        return [*found, f"{known}{'' if self.standing == 'conditional' else self._range('nothing') + ' '}{needed}"]
 
     def describe_log(self) -> str:
         """Return how many actions 'as logged' assumes, and how many there were."""
@@ -193,6 +204,17 @@ class Evaluation:
         return (
             f"If something unrecorded made {self._an}, and what follows, up to k times as likely, the plan would bring "
             f"{several[0]}, {several[1]} and {several[2]} more {self.unit} {over}."
+        )
+
+    def _again(self, one: Repeats) -> str:
+        """Return what the plan does that the log hardly shows, in a sentence."""
+        less = {name: (self.benefits[name].value - lost, self.benefits[name].high) for name, lost in one.losses.items()}
+        left = {name: self._three(Estimate(value, value, high), "+")[0] for name, (value, high) in less.items()}
+        return (
+            f"{one.share:.0%} of the planned {self.word}s go to arms that had more than {one.most} in the {self.horizon} "
+            f"{self.period_word}s before; the log has hardly any of these, and they are assumed to work like the others. If "
+            f"they changed nothing, the benefit would be {left['rotation']} {self.unit} over rotation, and "
+            f"{left['nothing']} over no {self.word}s."
         )
 
     @property
@@ -234,6 +256,7 @@ class Evaluation:
             "noise": self.noise,
             "gate": {**vars(self.gate), "is_open": self.gate.is_open, "is_known": self.gate.is_known},
             "ranges": ranges if self.gate.is_known else None,
+            "repeats": None if self.repeats is None else vars(self.repeats),
             "checks": [vars(one) for one in self.checks],
             "one_step": vars(self.one_step),
         }

@@ -58,7 +58,7 @@ class Resampler:
         size = 2 * states * states
         both, times = np.unique(moves.arm * size + kind, return_counts=True)
         self.known, self.kind = int(np.unique(both // size).size), both % size
-        self.times = times * fitted.state_weights[both % states]
+        self.times = times * fitted.state_weights.reshape(-1)[both % (2 * states)]
         self.arm, self.place = both // size, fitted.group_of[both // size] * size + both % size
         self.clusters = (count_by_arm(fitted.require_log()), fitted.group_of) if fitted.clustered else None
         self.learned, log = fitted.pay.kind == "learned", fitted.require_log()

@@ -88,8 +88,8 @@ def find_situation(
 ) -> Situation:
     """Return where everybody is, by kernels (G, S, 2, S), in a period that is not before the last; by default as above.
 
-    missing (S,): the chance that a record is missing, by state. Arms without one are filtered: who is not seen is likely to
-    be where records are often missing.
+    missing (2, S): the chance that a record is missing, by the action before and the state. Arms without one are filtered:
+    who is not seen is likely to be where records are often missing.
     """
     last = log.periods.count - 1
     planned = last + (log.action[log.period == last] >= 0).any() if period is None else period
@@ -146,6 +146,8 @@ def _beliefs(
     known = (log.state >= 0) & (log.action >= 0)
     acts = np.bincount(log.state[known], weights=log.action[known], minlength=states)
     rate = (acts / np.maximum(np.bincount(log.state[known], minlength=states), 1))[:, np.newaxis]
+    silent = np.ones((2, states)) if missing is None else np.asarray(missing)
+    usually = (1 - rate.mean()) * silent[0] + rate.mean() * silent[1]
     drift = (1 - rate) * kernels[:, :, 0] + rate * kernels[:, :, 1]  # (G, S, S)
     usual = np.bincount(log.state[log.state >= 0], minlength=states).astype(np.float64)
     belief = np.broadcast_to(usual / usual.sum(), (count, states)).copy()
@@ -156,12 +158,12 @@ def _beliefs(
     own = np.where((action >= 0)[:, np.newaxis], kernels[group, log.state[place[moved]], np.maximum(action, 0)], 0.0)
     belief[moved] = np.where((action >= 0)[:, np.newaxis], own, drift[group, log.state[place[moved]]])
     left, done = np.where(seen, np.minimum(steps - 1, SETTLED), 0), 1
-    silent = np.ones(states) if missing is None else np.asarray(missing)
-    belief[moved] *= np.where((unseen[moved] >= done)[:, np.newaxis], silent, 1.0)
+    first = np.where((action >= 0)[:, np.newaxis], silent[np.maximum(action, 0)], usually)
+    belief[moved] *= np.where((unseen[moved] >= done)[:, np.newaxis], first, 1.0)
     while (going := np.flatnonzero(left > 0)).size:
         done += 1
         belief[going] /= belief[going].sum(axis=1, keepdims=True)
         belief[going] = sum_by_group("ns,nsy->ny", belief[going], drift, group_of[going])
-        belief[going] *= np.where((unseen[going] >= done)[:, np.newaxis], silent, 1.0)
+        belief[going] *= np.where((unseen[going] >= done)[:, np.newaxis], usually, 1.0)
         left[going] -= 1
     return np.asarray(belief / belief.sum(axis=1, keepdims=True))

@@ -18,6 +18,7 @@ from rmab.estimation.significance import FINE
 from rmab.report.output import render_page, write_files
 
 LISTED, GROUPS = 25, 40  # maximum numbers of shown rows of the list and of groups
+SAME = 0.005  # relative difference of an index below which two places are worth the same
 SELDOM = 0.95  # share of a group without an action above which the group counts as never reached
 AGAINST = {
     "nothing": "no action",
@@ -92,11 +93,11 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     over, alone, *_ = found.sentences()
     plan = f"With {_many(found.budget, word)} per {per}, over the next {_many(found.horizon, per)}"
     if found.standing == "conditional":
-        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, found.sentences()[-2]]
+        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, *found.caveats]
     first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
     gain = found.benefits["nothing"]
     each = f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
-    return [first, alone, f"{each if found.promises('nothing') else ''}{last}", found.sentences()[-2]]
+    return [first, alone, f"{each if found.promises('nothing') else ''}{last}", *found.caveats]
 
 
 def _scale(low: float, high: float) -> tuple[float, float]:
@@ -146,25 +147,39 @@ def _ranges(found: Evaluation) -> list[dict[str, Any]]:
 def _passed_over(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
     """Explain why groups with a large estimated effect get no place, one sentence each."""
     known = [one for one in effects if np.isfinite(one.value)]
-    if not known or not calls.active.any():
+    chosen = np.array(calls.rule) == "index"
+    if not known or not chosen.any():
         return []
     now = {one.group: one.now for one in reached}
     high = np.quantile([one.value for one in known], 2 / 3)
     index, group = np.asarray(calls.index), fit.group_of[fit.present]
-    price, found = float(index[calls.active].min()), []
+    price, found = float(index[chosen].min()), []
     for one in known:
         if one.value < max(high, 1e-9) or now.get(one.group, 1) or one.group not in fit.groups:
             continue
-        worth = index[group == fit.groups.index(one.group)]
-        scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
-        if one.model < one.value / 2:
-            why = f"its records show {scale * one.value:{form}}, but with only {one.seen:,} {fit.words.action}s"
-            why += f", so the plan uses {scale * one.model:{form}}"
-        else:
-            why = f"{fit.words.an_action} there is now worth at most {worth.max():.2g} over the horizon"
-            why += f", and the last place on the list {price:.2g}"
-        found.append(f"{one.group} gets no place: {why}")
+        g = fit.groups.index(one.group)
+        best = int(np.flatnonzero(group == g)[index[group == g].argmax()])
+        worth = fit.pay.table[g, :, 0] if not one.in_points else np.arange(len(fit.state_names)) == fit.pay.goal
+        rise = float(fit.situation.belief[fit.present[best]] @ (fit.kernels[g, :, 1] - fit.kernels[g, :, 0]) @ worth)
+        found.append(f"{one.group} gets no place: {_why_not(fit, one, rise, float(index[best]), price)}")
     return found[:5]
+
+
+def _why_not(fit: Fit, one: Effect, rise: float, worth: float, price: float) -> str:
+    """Return why a group gets no place; `rise` and `worth` are of its best arm, `price` is the worth of the last place."""
+    scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
+    if one.model < one.value / 2:
+        why = f"its records show {scale * one.value:{form}}, but with only {one.seen:,} {fit.words.action}s"
+        return f"{why}, so the plan uses {scale * one.model:{form}}"
+    compared = f"worth {worth:.3g} over the horizon, and the last place on the list {price:.3g}"
+    if abs(price - worth) < SAME * abs(price):
+        return f"{fit.words.an_action} there is {compared}: equal places go to whoever has waited longest"
+    if worth > price:
+        return f"{fit.words.an_action} there is {compared}: a rule keeps it off the list"
+    if rise < one.model / 2:
+        why = f"its arms are now in states in which {fit.words.an_action} changes less ({scale * rise:{form}})"
+        return f"{why}; it is {compared}"
+    return f"{fit.words.an_action} there is {compared}: what it changes does not last as long as elsewhere"
 
 
 def _ways(found: Evaluation) -> list[dict[str, str]]:

@@ -22,6 +22,10 @@ WINDOW = 3  # episodes in which a change may still be found
 ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
 FEW, ENOUGH = 2, 4  # times as many transitions of all groups before a change of one, or of all, as since then
 WORST = 1e300  # of a log-likelihood
+TYPES, ROUNDS = 4, 15  # types of groups, and rounds of fitting them
+SEVERAL, LARGE = 64, 500_000  # groups of which types can be told, and size of a table of counts beyond which that takes long
+FIRM = 1.0  # transitions of all groups that count with those of a type
+UNLIKELY = 1e-9  # probabilities below are taken for this
 PRIORS = "candidate weights, in transitions, of the estimate pooled over groups; the likeliest one is used"
 
 
@@ -31,7 +35,9 @@ class Estimated(ConfidenceSets):
 
     The transitions of a row count together with some of all groups, seen from the same state under the same action: the more
     alike groups are, the more of them. Of the numbers `priors`, that one counts under which what was seen is likeliest, for
-    each action. With phases, there is a second choice: those of the same group in all phases (`phases`). While a row was
+    each action. With phases, there is a second choice: those of the same group in all phases (`phases`). With 64 groups or
+    more, and no phases, those of like groups are one (`types`): four types, each group of one of them with the probability
+    that its own transitions give it, are fitted as a mixture (EM; Dempster, Laird & Rubin 1977). While a row was
     seen fewer than ten times by all groups together, one transition that may lead anywhere counts, too; later, rows hold
     nothing that never happened, and are short.
 
@@ -49,6 +55,7 @@ class Estimated(ConfidenceSets):
     priors: tuple[float, ...] = option(default=(1.0, 4.0, 16.0, 64.0, 256.0), help=PRIORS)
     changes: bool = option(default=True, help="whether kernels may change between episodes")
     phases: bool = option(default=True, help="whether estimates that take all phases of an arm as one are tried")
+    types: bool = option(default=True, help="whether estimates that take like arms as one are tried, with many arms")
 
     def __post_init__(self) -> None:
         """Check the priors, too."""
@@ -65,7 +72,7 @@ class Estimated(ConfidenceSets):
             "base": whole(*shape),
             "since": whole(window, *shape),
             "ratio": ArraySpec((window, groups, 2), "f", NEVER, MOST),
-            "fit": ArraySpec((self._means(pools.view.phases), len(self.priors), 2), "f", -WORST, 0),
+            "fit": ArraySpec((self._means(pools), len(self.priors), 2), "f", -WORST, 0),
             "common": ArraySpec((window, 2), "f", 2 * NEVER, MOST, optional=True),
             "slot": ArraySpec((), "i", 0, max(window - 1, 0)),
         }
@@ -78,8 +85,11 @@ class Estimated(ConfidenceSets):
             made[name].fill(NEVER)
         return made
 
-    def _means(self, phases: int) -> int:
-        return 2 if self.phases and phases > 1 else 1
+    def _means(self, pools: Pools) -> int:
+        """Return how many prior means there are."""
+        if pools.view.phases > 1:
+            return 2 if self.phases else 1
+        return 2 if self.types and len(pools.support) >= SEVERAL and pools.support.size <= LARGE else 1
 
     def learn(self, memory: Memory, observed: Observations) -> Memory:
         """Count, and weigh priors and changes by the likelihood of what was seen."""
@@ -97,7 +107,8 @@ class Estimated(ConfidenceSets):
             changed = (_weights(ratio)[1 + slot] > 0.5) & known
             judge_common(seen, base, since, mean, strength, slot, common)
             take_in(seen, base, since, mean, strength, slot, changed, ratio)
-            alike = strength >= ALIKE if len(fit) == 1 else np.zeros(2, dtype=bool)  # groups, not phases of one
+            one_mean = len(fit) == 1 or len(counts) == groups  # of groups, not of the phases of one
+            alike = strength >= ALIKE if one_mean else np.zeros(2, dtype=bool)
             _drop_common(base, since, ratio, common, alike)
         after = np.array((slot + 1) % window if window else 0)
         return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "common": common, "slot": after}
@@ -159,17 +170,48 @@ def _in_force(memory: Memory) -> IntArray:
 
 
 def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None) -> FloatArray:
-    """(number, G, S, 2, S) frequencies of all groups in the same phase; and those of the same group in all phases."""
+    """(number, G, S, 2, S) frequencies of all groups in the same phase; those of a group in all phases, or of its type."""
     possible = np.ones(counts.shape, dtype=bool) if support is None else support
     by_group = counts.reshape(-1, phases, *counts.shape[1:])
     means = [_common(np.tile(by_group.sum(axis=0), (len(by_group), 1, 1, 1)), possible)]
-    if number > 1:
+    if number > 1 and phases == 1:
+        means.append(_within(_of_types(counts, means[0]), possible, means[0]))
+    elif number > 1:
         own = by_group.sum(axis=1)
         ever = np.asarray(possible.reshape(by_group.shape).any(axis=1))
         common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
         means.insert(0, _within(mean, possible, means[0]))  # first: it is likelier as long as nothing is known
     return np.stack(means) if number > 1 else means[0][np.newaxis]
+
+
+def _of_types(counts: IntArray, common: FloatArray) -> FloatArray:
+    """(G, S, 2, S) what is to be expected of groups that are each of one of a few types; common (G, S, 2, S): of all.
+
+    Types begin as quarters of the groups, in the order of their transitions along the direction in which groups differ
+    most. Groups that have shown the same are of the same type, whatever their order.
+    """
+    total = counts.sum(axis=3, keepdims=True)
+    if not total.any():
+        return common
+    seen, expected = counts.reshape(len(counts), -1).astype(np.float64), total * common
+    spread = (expected * (1.0 - common)).reshape(seen.shape).sum(axis=0)
+    unlike = (seen - expected.reshape(seen.shape)) / np.sqrt(np.maximum(spread, 1.0))
+    axis = unlike[np.argmax((unlike**2).sum(axis=1))]
+    for _ in range(ROUNDS):  # to the first principal component
+        axis = np.einsum("nk,n->k", unlike, np.einsum("nk,k->n", unlike, axis))
+        axis /= max(float(np.abs(axis).max()), UNLIKELY)
+    along = np.einsum("nk,k->n", unlike, axis)
+    type_of = np.searchsorted(np.quantile(along, np.arange(1, TYPES) / TYPES), along)
+    chance, mean = np.eye(TYPES)[type_of], common.mean(axis=0)
+    for _ in range(ROUNDS):
+        kernels = np.einsum("nc,nk->ck", chance, seen).reshape(TYPES, *mean.shape) + FIRM * mean
+        kernels /= kernels.sum(axis=3, keepdims=True)
+        logs = np.log(np.maximum(kernels.reshape(TYPES, -1), UNLIKELY))
+        likely = np.einsum("nk,ck->nc", seen, logs) + np.log(chance.sum(axis=0) + 1.0)
+        chance = np.exp(likely - likely.max(axis=1, keepdims=True))
+        chance /= chance.sum(axis=1, keepdims=True)
+    return np.asarray(np.einsum("nc,csay->nsay", chance, kernels))
 
 
 def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> FloatArray:
