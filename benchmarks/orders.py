@@ -28,7 +28,7 @@ def measure(path: Path, console: Console) -> Kept:
                 key = f"{task} {learner} {seed}"
                 if key not in kept:
                     run = rmab.run(made, learner, seed=seed)
-                    kept[key] = float(run.regret("O1")[-1] / run.chance_gap("O1"))
+                    kept[key] = float(run.regret("O1")[-1] / run.random_regret("O1"))
                     console.print(key, kept[key])
                     published.store(kept, path)
     return kept

@@ -23,7 +23,7 @@ from rmab.study.shards import provenance_of, read_shard, shard_path
 from rmab.study.single_run import play
 
 SAY = Console(highlight=False, soft_wrap=True)
-HELD = ("bound", "chance", "regret_", "term", "theory")  # columns of what runs are held against
+HELD = ("bound", "random", "regret_", "term", "theory")  # columns of what runs are held against
 SOLVED = 1e-12  # by how much these may differ, relative to what O1 earns in the run
 
 

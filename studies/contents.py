@@ -89,7 +89,7 @@ def whole_runs(found: Found, *, changing: bool = False) -> str:
         lines = []
         for cell in page.cells:
             known = [f"`{cell.learner}`", str(cell.rounds.size), f"{cell.totals.mean():,.0f}"]
-            shares = [per_cent(cell.of_chance(to)) for to in (("O1", "O3") if changing else ("O1",))]
+            shares = [per_cent(cell.relative_to_random(to)) for to in (("O1", "O3") if changing else ("O1",))]
             shares.append(per_cent(cell.relative("O1")))
             lines.append([*known, *shares, by_parts(cell), milliseconds([cell])])
         third = ["to O3, % of random"] if changing else []
@@ -141,10 +141,14 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
     for name, preset in presets.items():
         labels = [one.label for one in found.summary.study.learners if one.name == name]
         there = {label: [cells[task, label] for task in tasks if (task, label) in cells] for label in labels}
-        scores = {label: sum(c.of_chance("O1").mean for c in mine) / len(mine) for label, mine in there.items() if mine}
+        scores = {
+            label: sum(c.relative_to_random("O1").mean for c in mine) / len(mine) for label, mine in there.items() if mine
+        }
         lines = []
         for label in sorted(scores, key=lambda one: scores[one]):
-            shown = [per_cent(cells[task, label].of_chance("O1")) if (task, label) in cells else "" for task in tasks]
+            shown = [
+                per_cent(cells[task, label].relative_to_random("O1")) if (task, label) in cells else "" for task in tasks
+            ]
             lines.append([label.partition(": ")[2], f"{100 * scores[label]:.1f}", *shown])
         theory = labels[0]
         told = told_from({key: cell for key, cell in cells.items() if key[1] in labels}, theory)

@@ -66,7 +66,10 @@ def name_of(label: str) -> str:
 def parts(found: Found, number: int, name: str = "") -> str:
     """Return the loss of learners in equal parts of their runs, in per cent of chance's."""
     cells = [cell for (_, learner), cell in found.cells.items() if learner.startswith(name)]
-    lines = [[cell.learner, str(cell.rounds.size), per_cent(cell.of_chance("O1")), by_parts(cell, number)] for cell in cells]
+    lines = [
+        [cell.learner, str(cell.rounds.size), per_cent(cell.relative_to_random("O1")), by_parts(cell, number)]
+        for cell in cells
+    ]
     return rows(["learner", "rounds", "whole run", f"by {'fifths' if number == 5 else 'twentieths'} of the run"], lines, 1)
 
 

@@ -31,7 +31,7 @@ def played(task: dict[str, Any], seed: int) -> float:
     """Return the regret of a run in per cent of the random policy's; what it earned against an adaptive adversary."""
     made = rmab.make_task(task["name"], seed=seed, **task.get("options", {}))
     run = rmab.run(made, rmab.make_learner("ucmd"), seed=seed)
-    return float(run.reward.sum()) if made.adversary.adaptive else 100.0 * run.share_of_chance()
+    return float(run.reward.sum()) if made.adversary.adaptive else 100.0 * run.relative_to_random()
 
 
 def play(path: Path, first: int, rounds: int) -> None:

@@ -81,7 +81,7 @@ def plans(seed: int) -> Found:
     problem = game.problem
     reward = np.mean([game.reward(t) for t in range(200)], axis=0)
     best = float((joint_visits(problem, reward) * reward).sum())
-    gap = best - float(rmab.runs.Comparators(problem, reward[np.newaxis]).chance()[0])
+    gap = best - float(rmab.runs.Comparators(problem, reward[np.newaxis]).random()[0])
 
     def lost(policy: rmab.Policy) -> float:
         return (best - rmab.simulate_many(problem, policy, reward, np.random.default_rng(seed), EPISODES).mean) / gap

@@ -114,7 +114,7 @@ def make(learner: str) -> rmab.Learner:
 def play(kind: str, learner: str, seed: int) -> tuple[float, float]:
     """Return the regret of a run in per cent, and milliseconds an episode."""
     run = rmab.run(KINDS[kind](seed), make(learner), seed=seed)
-    lost = run.relative_regret() if kind == "slack" else run.share_of_chance()
+    lost = run.relative_regret() if kind == "slack" else run.relative_to_random()
     return 100 * lost, 1000 * float(np.median(run.seconds))
 
 

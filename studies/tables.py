@@ -104,7 +104,7 @@ def milliseconds(cells: Iterable[Cell]) -> str:
 def by_parts(cell: Cell, number: int = 5) -> str:
     """Return the loss to O1 in equal parts of the run, in per cent of what chance loses there."""
     lost = np.diff(cell.regret("O1"), axis=1, prepend=0.0).mean(axis=0)
-    gap = (cell.columns["bound"] - cell.columns["chance"]).mean(axis=0)
+    gap = (cell.columns["bound"] - cell.columns["random"]).mean(axis=0)
     ends = np.linspace(0, cell.episodes, number + 1).astype(int)
     parts = [(lost[a:b].sum(), gap[a:b].sum()) for a, b in pairwise(ends) if b > a]
     return ", ".join(f"{100 * one / whole:.0f}" if whole > 0 else "-" for one, whole in parts)
@@ -142,7 +142,7 @@ def standing(cell: Cell | None, to: str, pair: Paired | None) -> str:
     if cell is None:
         return ""
     mark = LEVEL if pair is not None and not pair.is_significant else ""
-    return (amount(interval(cell.totals)) if cell.adaptive else per_cent(cell.of_chance(to))) + mark
+    return (amount(interval(cell.totals)) if cell.adaptive else per_cent(cell.relative_to_random(to))) + mark
 
 
 def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: str = "ucmd") -> str:
@@ -178,7 +178,7 @@ def apart(pair: Paired | None, task: str, cells: Cells, to: str = "O1") -> str:
         return ""
     one, other = cells[task, pair.first], cells[task, pair.second]
     _, left, right = np.intersect1d(one.rounds, other.rounds, return_indices=True)
-    more = interval(one.parts_of_chance(to)[left] - other.parts_of_chance(to)[right])
+    more = interval(one.relative_by_round(to)[left] - other.relative_by_round(to)[right])
     return per_cent(more) + ("" if pair.is_significant else LEVEL)
 
 

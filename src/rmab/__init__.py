@@ -7,6 +7,6 @@ real programmes in `rmab.data`, grids of runs in `rmab.study`. Names are loaded 
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # the names are in __init__.pyi

@@ -53,6 +53,14 @@ def test_help_fits_a_terminal_of_80_columns(path: tuple[str, ...], monkeypatch: 
         assert len(line) <= 80 or line.startswith("    rmab ")  # a command is not broken
 
 
+@pytest.mark.parametrize("path", [("live",), ("live", "token"), ("study",), ()], ids=" ".join)
+def test_the_help_of_a_group_lists_every_command_once_with_a_summary_that_is_not_cut(path: tuple[str, ...]) -> None:
+    shown = call(*path, "--help").stdout.partition("Examples:")[0]
+    for name in (one[-1] for one in commands() if one and one[:-1] == path):
+        assert len(re.findall(rf"^  {name} +[A-Z].*\.$", shown, re.M)) == 1, name
+    assert "..." not in shown.replace("[ARGS]...", "").replace("postgresql://...", "")
+
+
 def test_options_say_what_they_are() -> None:
     for path, command in commands().items():
         for parameter in command.params:
@@ -88,7 +96,7 @@ def test_the_installed_script_is_this_program() -> None:
 def test_without_a_command_the_help_is_printed_as_wrong_usage() -> None:
     outcome = call()
     assert outcome.exit_code == 2
-    assert "Commands:" in outcome.stderr
+    assert "A programme and its records:" in outcome.stderr
 
 
 def test_unknown_names_suggest_the_nearest() -> None:

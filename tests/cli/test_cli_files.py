@@ -93,8 +93,8 @@ def test_nor_what_stands_in_the_name_of_a_column(tmp_path: Path) -> None:
     [
         ("bell\x07", ".xlsx", "an .xlsx file cannot contain the control characters of 'bell"),
         ("\ufffe", ".xlsx", "an .xlsx file cannot contain the control characters of "),
-        ("\ud800", ".csv", "is half a letter: no table can hold it"),
-        ("\ud800", ".xlsx", "is half a letter: no table can hold it"),
+        ("\ud800", ".csv", "has half a character (a surrogate): cannot be written"),
+        ("\ud800", ".xlsx", "has half a character (a surrogate): cannot be written"),
     ],
 )
 def test_letters_that_a_file_cannot_hold_are_refused(tmp_path: Path, name: str, suffix: str, words: str) -> None:

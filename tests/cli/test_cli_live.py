@@ -82,18 +82,18 @@ def test_a_file_is_refused_with_all_its_lines(store: str, tmp_path: Path) -> Non
     bad.write_text("arm,state,executed\nm00,high,yes\n\nm01,middle,no\nm02,,perhaps\nm03,,\n")
     outcome = call("live", "tell", store, "2026-W47", bad)
     assert outcome.exit_code == 2
-    assert "line 4: 'middle' is no state; the states are low, high" in outcome.stderr
+    assert "line 4: 'middle' is not a state; available: low, high" in outcome.stderr
     assert "line 5: 'perhaps' is neither yes nor no" in outcome.stderr
     bad.write_text("arm,state\nm00,high\nzz,low\nm00,low\n")
     outcome = call("live", "tell", store, "2026-W47", bad)
-    assert "line 3: there is no arm 'zz'" in outcome.stderr
-    assert "lines 2, 4: 'm00' is there more than once" in outcome.stderr
+    assert "line 3: unknown arm 'zz'" in outcome.stderr
+    assert "lines 2, 4: 'm00' is given more than once" in outcome.stderr
     good = tmp_path / "good.csv"
     good.write_text("arm;state\nm00;high\nm01;low\n")
     assert call("live", "tell", store, "2026-W47", good).exit_code == 0
     bad.write_text("arm,state\nm01,low\nm00,low\n")
     message = refused("live", "tell", store, "2026-W47", bad)
-    assert "line 3: 'm00' was reported with state 'high', now 'low': use correct" in message
+    assert "line 3: 'm00' was reported with state 'high', now 'low'; use correct" in message
     assert call("live", "correct", store, "2026-W47", bad, "--reason", "misread").exit_code == 0
     bad.write_text("arm,state,period\nm02,low,2026-W48\n")
     assert "column 'period' has '2026-W48', not '2026-W47'" in refused("live", "tell", store, "2026-W47", bad)
@@ -113,7 +113,7 @@ def test_workbooks(store: str, tmp_path: Path) -> None:
         sheet.cell(row, 2, "yes")
         sheet.cell(row, 3, "high" if row != 3 else "hgih")
     book.save(out)
-    assert "line 3: 'hgih' is no state" in refused("live", "tell", store, "2026-W47", out)
+    assert "line 3: 'hgih' is not a state" in refused("live", "tell", store, "2026-W47", out)
     sheet.cell(3, 3, "high")
     book.save(out)
     assert call("live", "tell", store, "2026-W47", out).stdout == "4 reports of 2026-W47 are stored (event 4).\n"
@@ -131,7 +131,7 @@ def test_what_looks_wrong(store: str, tmp_path: Path) -> None:
     assert "17 arms; 2026-W51 is due, with a budget of 4." in out
     assert "red: 17 of 17 reports of 2026-W47 are missing" in out
     assert "yellow: no list was asked for in 2026-W48" in out
-    assert "yellow: ids look alike: m01 and M-01" in out
+    assert "yellow: ids look like duplicates: m01 and M-01" in out
     assert "was decided by the fallback (rotation)" in out
     assert call("live", "missing", store, "2026-W47").exit_code == 0
     assert "of 2026-W47 are missing" not in call("live", "status", store).stdout
@@ -253,8 +253,8 @@ def test_arms_that_are_wrong_are_named_with_all_their_lines(store: str, tmp_path
     shown = call("live", "join", store, arms)
     assert shown.exit_code == 2
     assert "line 3: an id is missing" in shown.stderr
-    assert "lines 4, 5: 'middle' is no state; the states are low, high" in shown.stderr
-    assert "line 6: 'none' is no state" in shown.stderr
+    assert "lines 4, 5: 'middle' is not a state; available: low, high" in shown.stderr
+    assert "line 6: 'none' is not a state" in shown.stderr
     arms.write_text("arm,group,state\nn1,a,Low\n")
     assert call("live", "join", store, arms).exit_code == 0
 
@@ -264,13 +264,13 @@ def test_files_are_refused_with_all_lines_at_once(store: str, tmp_path: Path) ->
     bad = tmp_path / "bad.csv"
     bad.write_text("period,arm,state\n2026-W47,m01,lo\n2026-W47,who,low\n2026-W46,m02,low\n")
     answer = call("live", "tell", store, "2026-W47", bad).stderr
-    for line in ("line 2: 'lo' is no state", "line 3: there is no arm 'who'", "line 4: column 'period' has '2026-W46'"):
+    for line in ("line 2: 'lo' is not a state", "line 3: unknown arm 'who'", "line 4: column 'period' has '2026-W46'"):
         assert line in answer
     bad.write_text("period,arm,state\n2026-W46,m02,low\n")
     assert "line 2: column 'period' has '2026-W46'" in refused("live", "tell", store, "2026-W47", bad)
     bad.write_text("arm,group,state\nnew,a,lo\nm01,a,low\n,a,low\n")
     answer = call("live", "join", store, bad, "--period", "2026-W48").stderr
-    for line in ("line 2: 'lo' is no state", "line 3: 'm01' takes part already", "line 4: an id is missing"):
+    for line in ("line 2: 'lo' is not a state", "line 3: 'm01' already takes part", "line 4: an id is missing"):
         assert line in answer
     assert len(json.loads(call("live", "events", store, "--json").stdout)) == 3
 

@@ -80,9 +80,9 @@ def test_wishes_reach_the_list(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--must", "nobody"), "there is no arm 'nobody'"),
+        (("--must", "nobody"), "unknown arm 'nobody'"),
         (("--floor", "3"), "floor: 186 arms cannot each have a turn"),
-        (("--cap", "east=3"), "there is no group 'east'"),
+        (("--cap", "east=3"), "unknown group 'east'"),
         (("--cap", "east"), "expected name=number"),
         (("--cap", "district=centre=1.5"), "expected a whole number"),
         (("--must", "@missing.txt"), "cannot be read"),
@@ -154,8 +154,8 @@ def test_where_no_call_was_ever_made_a_report_is_refused_after_what_is_known(tmp
     files = ("--out", str(tmp_path / "m.npz"), "--report", str(tmp_path / "fit.html"))
     outcome = call("fit", str(log), *COLUMNS, "--reward", "y=1", *files)
     assert outcome.exit_code == BAD_INPUT
-    assert "nothing is known of 'x' with a call" in outcome.stdout
-    assert "what a call brings cannot be told" in outcome.stderr
+    assert "no records of 'x' with a call" in outcome.stdout
+    assert "the effect of a call is unknown" in outcome.stderr
     assert not (tmp_path / "fit.html").exists()
     outcome = call("list", str(tmp_path / "m.npz"), "--budget", "5")
     assert "0 of 5 places are used: a call is not known to help anybody else." in outcome.stdout

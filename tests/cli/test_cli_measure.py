@@ -28,8 +28,8 @@ def test_what_lists_brought(tmp_path: Path) -> None:
     words = ("measure", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--chance", "chance", "--by", "by")
     fields = json.loads(call(*words, "--json").stdout)
     assert (fields["verdict"], fields["all"]["total"], fields["listed"]) == ("more", [20.0], 20)
-    assert "which state is good?" in refused("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "chance")
-    assert "there is no column 'p'" in call("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "p").stderr
+    assert "name the good state" in refused("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "chance")
+    assert "unknown column 'p'" in call("measure", tmp_path / "log.csv", *COLUMNS, "--chance", "p").stderr
 
 
 def test_a_list_from_a_log_in_one_step_is_that_of_its_model(tmp_path: Path) -> None:
@@ -113,4 +113,4 @@ def test_what_changed_is_on_the_console_and_on_the_page(tmp_path: Path) -> None:
     html = (tmp_path / "plan.html").read_text()
     assert "What changed since the last list" in html
     assert "Since the list for 2024-W12:" in html
-    assert "there is no column 'rank'" in call("list", model, "--since", log).stderr
+    assert "unknown column 'rank'" in call("list", model, "--since", log).stderr

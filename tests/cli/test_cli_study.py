@@ -40,8 +40,8 @@ name = "oracle"
 
 CHATTY = """
 import os
-from rmab.learning import Chance
-class Chatty(Chance):
+from rmab.learning import RandomLearner
+class Chatty(RandomLearner):
     def __init__(self):
         print("I am made", flush=True)
 """
@@ -127,8 +127,8 @@ def test_a_wrong_study_names_every_fault(file: Path) -> None:
 
 def test_runs_that_fail_are_named_and_the_exit_code_is_1(file: Path) -> None:
     Path("broken.py").write_text(
-        "import rmab\nfrom rmab.learning import Chance\n"
-        "class Broken(Chance):\n    def decide(self, state):\n        raise rmab.errors.SolverError('no plan')\n"
+        "import rmab\nfrom rmab.learning import RandomLearner\n"
+        "class Broken(RandomLearner):\n    def decide(self, state):\n        raise rmab.errors.SolverError('no plan')\n"
     )
     file.write_text(TINY.replace('"oracle"', '"broken:Broken"'))
     outcome = call("study", "run", file, "--out", "results", "--rounds", 1, "--workers", 1, "--json")
@@ -206,7 +206,7 @@ def test_ctrl_c_leaves_a_folder_in_which_the_printed_command_goes_on(file: Path)
 def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("changing.py").write_text("from rmab.learning import Chance\nclass Mine(Chance):\n    pass\n")
+    Path("changing.py").write_text("from rmab.learning import RandomLearner\nclass Mine(RandomLearner):\n    pass\n")
     file.write_text(TINY.replace('"oracle"', '"changing:Mine"'))
     run = ("study", "run", file, "--out", "results", "--workers", 1, "--rounds", 1)
     assert "warning" not in call(*run).stderr
@@ -222,7 +222,7 @@ def test_another_library_or_learner_than_that_of_finished_runs_is_warned_of(
 
 
 def test_again_plays_exactly_the_runs_of_an_older_source(file: Path) -> None:
-    Path("evolving.py").write_text("from rmab.learning import Chance\nclass Mine(Chance):\n    pass\n")
+    Path("evolving.py").write_text("from rmab.learning import RandomLearner\nclass Mine(RandomLearner):\n    pass\n")
     file.write_text(TINY.replace('"oracle"', '"evolving:Mine"'))
     run = ("study", "run", file, "--out", "results", "--workers", 1)
     assert "--again has nothing to do" in call(*run, "--rounds", 2, "--again").stderr

@@ -19,15 +19,15 @@ STUDY = 'name = "x"\nrounds = 1\n[[tasks]]\nname = "{task}"\noptions = {{ {of_ta
 SMALL = "arms = 4, budget = 2, horizon = 5, episodes = 3"
 FEW = ("-t", "arms=4", "-t", "budget=2", "-t", "horizon=5", "--episodes", "2")
 MINE = """
-from rmab.learning import Chance, Learner
+from rmab.learning import RandomLearner, Learner
 from shutil import rmtree
 from pathlib import Path; Path("imported").write_text("x")
-def make(): return Chance()
-def said() -> "Learner": return Chance()
+def make(): return RandomLearner()
+def said() -> "Learner": return RandomLearner()
 def other() -> int: Path("called").touch()
 def nothing(): return None
 class Not: pass
-class Mine(Chance): name = "mine"
+class Mine(RandomLearner): name = "mine"
 """
 
 
@@ -145,10 +145,8 @@ class TestImports:
 class TestOwnCode:
     def test_an_attempt_to_end_the_program_is_an_error(self, here: Path) -> None:
         (here / "leaving.py").write_text("import sys\nsys.exit(0)\n")
-        later = (
-            "import sys\nfrom rmab.learning import Chance\nclass Mine(Chance):\n    def decide(self, state): sys.exit(0)\n"
-        )
-        made = "import sys\nfrom rmab.learning import Chance\nclass Mine(Chance):\n    def __init__(self): sys.exit(0)\n"
+        begin = "import sys\nfrom rmab.learning import RandomLearner\nclass Mine(RandomLearner):\n"
+        later, made = f"{begin}    def decide(self, state): sys.exit(0)\n", f"{begin}    def __init__(self): sys.exit(0)\n"
         (here / "later.py").write_text(later)
         (here / "made.py").write_text(made)
         for name, code, said in (
@@ -168,10 +166,10 @@ class TestOwnCode:
     @pytest.mark.slow
     def test_what_it_prints_does_not_reach_the_json(self, here: Path) -> None:
         (here / "loud.py").write_text(
-            "import ctypes, os, subprocess, sys\nimport mine_here, rmab\nfrom rmab.learning import Chance\n"
+            "import ctypes, os, subprocess, sys\nimport mine_here, rmab\nfrom rmab.learning import RandomLearner\n"
             "def shout():\n    print('python')\n    os.write(1, b'descriptor')\n    sys.__stdout__.write('kept')\n"
             "    ctypes.CDLL(None).printf(b'c')\n    subprocess.run(['echo', 'child'])\n"
-            "shout()\nclass Loud(Chance):\n    def decide(self, state):\n        shout()\n"
+            "shout()\nclass Loud(RandomLearner):\n    def decide(self, state):\n        shout()\n"
             "        return super().decide(state)\n"
             "def clinic(seed) -> rmab.Task:\n    shout()\n"
             "    return rmab.make_task('cpap', seed=seed, arms=4, budget=2, horizon=5, episodes=2)\n"
@@ -189,9 +187,10 @@ class TestOwnCode:
 
     def test_escape_sequences_are_shown_not_obeyed(self, here: Path) -> None:
         (here / "painted.py").write_text(
-            "from rmab.learning import Chance\nclass Red(Chance):\n    name = '\\x1b[31mred'\n"
+            "from rmab.learning import RandomLearner\nclass Red(RandomLearner):\n    name = '\\x1b[31mred'\n"
             "    privileged = 'is \\x9b31m red'\n"
-            "class Angry(Chance):\n    def decide(self, state): raise ValueError('\\x1b]0;title\\x07 \\u202e gnorw')\n"
+            "class Angry(RandomLearner):\n"
+            "    def decide(self, state): raise ValueError('\\x1b]0;title\\x07 \\u202e gnorw')\n"
         )
         raw = {chr(27), chr(7), chr(0x9B), chr(0x202E)}
         (here / "x.toml").write_text(STUDY.format(task="cpap", of_task=SMALL, learner="painted:Angry"))

@@ -67,7 +67,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.Feedback(0, [[0], [0]], [[1e300]], REWARD), "actions must be a table of whole numbers"),
     (lambda: rmab.make_learner("random").plan(WRONG), "state must be a State, got int"),
     (lambda: rmab.make_learner("random").learn(_begun(), WRONG), "feedback must be a Feedback, got int"),
-    (lambda: replace(_begun(), arrays=WRONG), "arrays must be a Mapping, got int; what is kept is given by name"),
+    (lambda: replace(_begun(), arrays=WRONG), "arrays must be a Mapping, got int; give arrays by name"),
     (lambda: rmab.run(TASK, "random", feedback=LINES), "feedback must be text, got ndarray"),
     (lambda: rmab.runs.Comparators(WRONG, REWARD), "problem must be a Problem"),
     (lambda: rmab.runs.Comparators(PROBLEM, WRONG), "rewards must be an array, finite floats of shape"),
@@ -87,12 +87,12 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: rmab.data.decide([1.0], 1, groups={"side": POINT}), "groups: 'side' must have 1 values"),
     (lambda: rmab.data.decide([1.0], 1, horizon=LINES), "horizon must be a whole number"),
     (lambda: rmab.data.decide([1.0], 1, step=LINES), "step must be a whole number"),
-    (lambda: rmab.data.Statistics.merge(POINT), "merge takes Statistics"),
+    (lambda: rmab.data.Statistics.merge(POINT), "merge needs a list of Statistics"),
     (lambda: rmab.data.example_log(weeks=10**12), "weeks must be in 2..10000"),
     (lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", decimal=LINES), "decimal must be"),
     (
         lambda: rmab.data.read_log("x.csv", arm="a", period="b", state="c", action="d", states={"low": 10**400}),
-        "states: the least reading of 'low' must be a number",
+        "states: the smallest reading of 'low' must be a number",
     ),
     (lambda: rmab.plan(PROBLEM, REWARD, candidates=POINT), "candidates must be a list"),
     (lambda: Job.from_text("{}"), r"the text of a job must be as to_text wrote it \('task'\)"),
@@ -132,7 +132,7 @@ def test_arrays_of_other_precision_are_compared_without_overflow(dtype: str, fit
     if fits:
         check_arrays({"x": np.zeros(2, dtype=dtype)}, declared)
         return
-    with pytest.raises(ModelError, match="x must hold real numbers"):
+    with pytest.raises(ModelError, match="x must contain real numbers"):
         check_arrays({"x": np.zeros(2, dtype=dtype)}, declared)
 
 

@@ -73,7 +73,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "whittle": lambda: rmab.planners.finite_whittle_index(long(10**12), REWARD),
     "LP-update": lambda: rmab.planners.LpUpdate(long(10**11), REWARD).act(0, PROBLEM.start, RNG),
     "run": lambda: rmab.run(rmab.make_task("cpap@adaptive", episodes=10**12), "random"),
-    "save": lambda: replace(rmab.make_task("cpap"), adversary=_endless()).save("never.npz"),
+    "save": lambda: replace(rmab.make_task("cpap"), adversary=_infinite()).save("never.npz"),
     "learner": lambda: rmab.make_learner("ucmd").begin(view_of(2, 100, 2 * 10**8)),
     "rival": lambda: rmab.make_learner("r2mab-ucb").begin(view_of(2, 100, 2 * 10**8)),
     "theory curve": lambda: rmab.runs.theory_curve(view_of(episodes=10**14)),
@@ -81,7 +81,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 }
 
 
-def _endless() -> Any:
+def _infinite() -> Any:
     """Return an adversary of so many episodes that their rewards have no room."""
     against = rmab.make_task("cpap@adaptive", episodes=10**12).adversary
     object.__setattr__(against, "adaptive", False)

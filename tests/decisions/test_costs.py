@@ -189,15 +189,15 @@ def test_a_model_is_planned_with_its_costs(fitted: rmab.data.Fit) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"cost": {"a": 1, "b": 2}}, "cost: none is given for 'c'"),
+        ({"cost": {"a": 1, "b": 2}}, "cost is missing for 'c'"),
         ({"cost": [1, 2]}, "cost must be a number, or one for each of the 3 arms"),
-        ({"cost": [1, 0, 2]}, "cost: 'b' must cost a finite number above 0, got 0"),
-        ({"cost": [1, 2, 3], "floor": 5}, "floor: it needs equal costs"),
-        ({"cost": [1, 2, 3], "rules": [lambda draft: []]}, "rules: it needs equal costs"),
-        ({"cost": [1, 2, 3], "random_share": 0.5, "caps": {"g=x": 1}}, "random_share: with different costs"),
-        ({"cost": [1, 2, 3], "must": ["b", "c"]}, "must names arms that cost 5: more than the budget of 2"),
+        ({"cost": [1, 0, 2]}, "cost: 'b' must be a finite number above 0, got 0"),
+        ({"cost": [1, 2, 3], "floor": 5}, "floor needs equal costs"),
+        ({"cost": [1, 2, 3], "rules": [lambda draft: []]}, "rules needs equal costs"),
+        ({"cost": [1, 2, 3], "random_share": 0.5, "caps": {"g=x": 1}}, "random_share and caps cannot be combined"),
+        ({"cost": [1, 2, 3], "must": ["b", "c"]}, "must names arms that cost 5, more than the budget of 2"),
         ({"cost": [1, 2, 3], "budget": -1}, "budget must be a finite number, 0 or more"),
-        ({"cost": [1, 2, 3], "budget": None}, "budget: how many can be activated"),
+        ({"cost": [1, 2, 3], "budget": None}, "budget is missing"),
     ],
 )
 def test_what_does_not_go_with_costs_is_refused_in_one_line(given: dict[str, object], words: str) -> None:
@@ -210,7 +210,7 @@ def test_a_file_of_costs_is_checked_line_by_line(tmp_path: Path) -> None:
     with pytest.raises(LogError) as caught:
         decide({"a": 1.0, "b": 2.0}, budget=2, cost=tmp_path / "costs.csv")
     assert "line 3: a line needs an id and a cost" in str(caught.value)
-    assert "line 4: an id is there more than once" in str(caught.value)
+    assert "line 4: duplicate id" in str(caught.value)
     policy = rmab.IndexPolicy([[1.0], [2.0]], 1)
-    with pytest.raises(ModelError, match="cost does not go with a policy"):
+    with pytest.raises(ModelError, match="cost cannot be combined with a policy"):
         decide(policy, states=[0, 0], cost=2)

@@ -93,7 +93,7 @@ def test_a_tie_at_the_end_of_the_list_is_told() -> None:
     index = decide(fitted, 3).index
     assert np.ptp(index[alike]) == 0
     told = decide(fitted, 3).notes
-    assert f"the last 3 places went to some of {alike.size} alike: who has waited longest, then at random" in told
+    assert f"the last 3 places went to some of {alike.size} tied: longest waiting first, then at random" in told
     assert not any("alike" in one for one in decide(fitted, alike.size).notes)
 
 

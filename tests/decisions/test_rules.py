@@ -144,17 +144,17 @@ def test_where_one_group_takes_nearly_all_the_price_of_fairness_is_told(fitted: 
     ("rules", "words"),
     [
         ({"must": ["M001"], "must_not": ["M001"]}, "must and must_not both name M001"),
-        ({"must": ["nobody"]}, "must: there is no arm 'nobody'"),
+        ({"must": ["nobody"]}, "must: unknown arm 'nobody'"),
         ({"must": "M001"}, "must must be a list of ids"),
-        ({"must": [f"M{k:03d}" for k in range(1, 52)]}, "must names 51 arms: more than the budget of 40"),
-        ({"must": ["M001"] * 3, "random_share": 1.0}, "must names 1 arms and 40 places are drawn at random: more than"),
+        ({"must": [f"M{k:03d}" for k in range(1, 52)]}, "must names 51 arms, more than the budget of 40"),
+        ({"must": ["M001"] * 3, "random_share": 1.0}, "must names 1 arms and 40 places are drawn at random, more than"),
         ({"floor": 9}, "floor: 400 arms cannot each have a turn every 9 periods with 40 places"),
         ({"floor": 10, "random_share": 0.1}, "floor: 400 arms cannot each have a turn every 10 periods with 36 places"),
         ({"floor": 12, "caps": {"district=centre": 3}}, "arms of district=centre need"),
         ({"floor": 0}, "floor must be a number of periods"),
-        ({"caps": {"east": 3}}, "caps: there is no group 'east'; the groups are age=20-29"),
-        ({"caps": {"centre": 3, "district=centre": 4}}, "a group is named twice"),
-        ({"caps": {"centre": -1}}, "must get 0 or more"),
+        ({"caps": {"east": 3}}, "caps: unknown group 'east'; available: age=20-29"),
+        ({"caps": {"centre": 3, "district=centre": 4}}, "a group is given twice; keep one"),
+        ({"caps": {"centre": -1}}, "must be 0 or more"),
         ({"caps": {"centre": 1.5}}, "must be a whole number"),
         ({"caps": ["centre"]}, "caps must name groups"),
         ({"random_share": 1.5}, "random_share must be in"),
@@ -269,9 +269,9 @@ def test_a_custom_rule_gives_places_before_the_index_and_is_named(fitted: Fit) -
 @pytest.mark.parametrize(
     ("rule", "more", "words"),
     [
-        (Everybody(), {}, "rule 'all at once': it gives 400 places, and 40 are left"),
-        (lambda draft: [0, 0], {}, "must return different numbers of arms"),
-        (lambda draft: [0.5], {}, "must return different numbers of arms"),
+        (Everybody(), {}, "rule 'all at once': gives 400 places, but only 40 are left"),
+        (lambda draft: [0, 0], {}, "must return distinct numbers of arms"),
+        (lambda draft: [0.5], {}, "must return distinct numbers of arms"),
         (lambda draft: [400], {}, "the arm number 400 cannot get a place"),
         (lambda draft: [-1], {}, "the arm number -1 cannot get a place"),
         (lambda draft: [0], {"must_not": ["M001"]}, "the arm 'M001' cannot get a place; choose from draft.eligible"),
@@ -288,7 +288,7 @@ def test_rules_have_names_of_their_own(fitted: Fit) -> None:
     def index(draft: Draft) -> list[int]:
         return []
 
-    with pytest.raises(rmab.errors.ModelError, match="two are called the same, or as one that is built in"):
+    with pytest.raises(rmab.errors.ModelError, match="duplicate name, or the name of a built-in rule"):
         decide(fitted, 40, rules=[index])
 
 

@@ -73,7 +73,7 @@ def test_rules_leaving_and_joining() -> None:
     assert now.changes is not None
     assert now.changes.gone == ("dora",)
     assert now.changes.counts["dropped"] == {"excluded by name": 1, "left": 1}
-    assert now.changes.sentences()[1] == "On the last list, and not in the programme any more: dora"
+    assert now.changes.sentences()[1] == "On the last list, but no longer in the programme: dora"
     again = decide(arms(index, states), 3, since=now)
     assert since(again)["fay"] == "dropped: by name last time"
     assert (
@@ -88,7 +88,7 @@ def test_floors_caps_and_draws() -> None:
     assert since(floor)["dora"] == "dropped: rules or places changed (was 3rd, is 3rd)"
     groups = {"site": ["a", "a", "b", "a", "b", "b"]}
     capped = decide(arms(INDEX, STATES, groups=groups), 3, caps={"site=a": 1}, since=last())
-    assert since(capped)["bea"] == "dropped: no room under a cap"
+    assert since(capped)["bea"] == "dropped: no place left under a cap"
     drawn = decide(arms(INDEX, STATES), 3, random_share=0.34, since=last())
     words = set(since(drawn).values())
     assert {"dropped: left out at random", "new: drawn at random", "again"} <= words
@@ -137,12 +137,12 @@ def test_a_file_that_is_no_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("\n".join(lines))
     with pytest.raises(LogError, match="line 4: a line of a list needs id, rank and index"):
         decide(INDEX, 2, since=tmp_path / "bad.csv")
-    with pytest.raises(LogError, match="lines 2, 3: an id is there more than once"):
+    with pytest.raises(LogError, match="lines 2, 3: duplicate id"):
         decide(INDEX, 2, since=tmp_path / "bad.csv")
     (tmp_path / "two.csv").write_text("\n".join([*lines[:2], "bea,2,ok,2,0.2,,x"]))
-    with pytest.raises(LogError, match="a list is for one period, this file is for 1, 2"):
+    with pytest.raises(LogError, match="expected a list for one period, found 1, 2"):
         decide(INDEX, 2, since=tmp_path / "two.csv")
-    with pytest.raises(ModelError, match="since must be a list's file, or a Decision"):
+    with pytest.raises(ModelError, match="since must be the file of a list, or a Decision"):
         decide(INDEX, 2, since=3)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="changes must have 6 entries"):
         replace(last(), changes=rmab.decisions.changes.Changes("1", ("again",)))

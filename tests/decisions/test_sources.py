@@ -100,17 +100,17 @@ def test_indices_made_by_hand_are_a_table_or_an_array() -> None:
 @pytest.mark.parametrize(
     ("source", "more", "words"),
     [
-        ([1.0, 2.0], {}, "budget: how many can be activated"),
+        ([1.0, 2.0], {}, "budget is missing"),
         ([1.0, np.nan], {"budget": 1}, r"index\[1\] must be in"),
         ([[1.0]], {"budget": 1}, "index must be one number for each arm"),
         ([1.0, 2.0], {"budget": 1, "ids": ["a"]}, r"index must have shape \(1,\), got \(2,\)"),
-        ([1.0, 2.0], {"budget": 1, "ids": ["a", "a"]}, "ids: 'a' is there twice"),
+        ([1.0, 2.0], {"budget": 1, "ids": ["a", "a"]}, "ids: 'a' is given twice"),
         ([1.0, 2.0], {"budget": 1, "groups": {"g": ["x"]}}, "groups: 'g' must have 2 values"),
         ([1.0, 2.0], {"budget": 1, "states": ["x"]}, "states must have 2 entries"),
         ([1.0, 2.0], {"budget": 1, "waited": [2**63 - 1, 0]}, r"waited\[0\] must be in"),
-        ([1.0, 2.0], {"budget": 1, "caps": {"x": 1}}, "caps: there is no group 'x'; the groups are none"),
+        ([1.0, 2.0], {"budget": 1, "caps": {"x": 1}}, "caps: unknown group 'x'; available: none"),
         (["a"], {"budget": 1}, "index: not an array of numbers"),
-        (rmab.IndexPolicy([[1.0]], 1), {}, "states: where are the arms now"),
+        (rmab.IndexPolicy([[1.0]], 1), {}, "states are missing"),
         (rmab.IndexPolicy([[1.0]], 1), {"states": [2**63 - 1]}, r"states\[0\] must be in"),
         (rmab.IndexPolicy([[[1.0]]], 1), {"states": [0], "step": 1}, "step"),
         (rmab.IndexPolicy([[1.0]], 1, rounding="dependent"), {"states": [0]}, "a list needs an index of every arm"),
@@ -166,8 +166,8 @@ def test_rules_and_lists_do_not_import_models() -> None:
 RULE_ERRORS = [
     ([1.0, 2.0], {"rules": [3]}, "rules must be a list of functions"),
     ([1.0, 2.0], {"rules": len}, "rules must be a list of functions"),
-    ([1.0, 2.0], {"rules": [lambda draft: 1 / 0]}, "rule '<lambda>': it raised ZeroDivisionError: division by zero"),
-    ([1.0, 2.0], {"rules": [lambda draft: [[1], [2, 3]]]}, "rule '<lambda>': it raised ValueError"),
+    ([1.0, 2.0], {"rules": [lambda draft: 1 / 0]}, "rule '<lambda>': raised ZeroDivisionError: division by zero"),
+    ([1.0, 2.0], {"rules": [lambda draft: [[1], [2, 3]]]}, "rule '<lambda>': raised ValueError"),
     ([1.0, 2.0], {"words": 3}, "words must be a Words"),
     ([1.0, 2.0], {"groups": 3}, "groups must name columns"),
     ([1.0, 2.0], {"groups": {"g": 3}}, "groups: 'g' must have 2 values, one for each arm, got 3"),
@@ -175,11 +175,11 @@ RULE_ERRORS = [
     ([1.0, 2.0], {"ids": "ab"}, "ids must be one for each arm"),
     ([1.0, 2.0], {"states": 3}, "states must be one for each arm"),
     ([1.0, 2.0], {"period": 3}, "period must be text"),
-    ([1.0, 2.0], {"step": 2}, "step does not go with a table of indices"),
-    ({"a": 1.0}, {"ids": ["b"]}, "ids does not go with a table of indices"),
-    (Candidates.of([1.0]), {"ids": ["b"]}, "ids does not go with candidates"),
-    (Candidates.of([1.0]), {"period": "x"}, "period does not go with candidates"),
-    (Candidates.of([1.0]), {"states": ["x"]}, "states does not go with candidates"),
+    ([1.0, 2.0], {"step": 2}, "step cannot be combined with a table of indices"),
+    ({"a": 1.0}, {"ids": ["b"]}, "ids cannot be combined with a table of indices"),
+    (Candidates.of([1.0]), {"ids": ["b"]}, "ids cannot be combined with candidates"),
+    (Candidates.of([1.0]), {"period": "x"}, "period cannot be combined with candidates"),
+    (Candidates.of([1.0]), {"states": ["x"]}, "states cannot be combined with candidates"),
     ([1.0, 2.0], {"floor": 10**15, "waited": [1, 2]}, ""),
     ([1.0, 2.0], {"waited": [[1], [2, 3]]}, "waited: not an array of numbers"),
     ([1.0, 2.0], {"seed": "x"}, "seed must be a whole number"),
@@ -200,7 +200,7 @@ def test_arguments_are_refused_in_one_line_and_none_is_ignored(source: object, m
     "more", [{"ids": ["a"]}, {"states": [0]}, {"groups": {}}, {"waited": [1]}, {"words": Words("x")}, {"step": 1}]
 )
 def test_a_model_refuses_what_it_knows(fitted: Fit, more: dict[str, object]) -> None:
-    with pytest.raises(rmab.errors.ModelError, match="does not go with a model"):
+    with pytest.raises(rmab.errors.ModelError, match="cannot be combined with a model"):
         decide(fitted, 3, **more)  # type: ignore[arg-type]
 
 
@@ -210,9 +210,9 @@ def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
     best = rmab.plan(problem, reward, candidates=["lagrangian"], episodes=20)
     assert decide(best, states=[0, 1, 0]).ids == decide(best.policy, states=[0, 1, 0]).ids
     rolling = rmab.make_planner("rolling")(problem, reward)
-    with pytest.raises(rmab.errors.ModelError, match="a list needs an index of every arm, and Rolling has none here"):
+    with pytest.raises(rmab.errors.ModelError, match="a list needs an index of every arm, but Rolling has none here"):
         decide(rolling, 1, states=[0, 1, 0])
-    with pytest.raises(rmab.errors.ModelError, match="horizon does not go with a policy"):
+    with pytest.raises(rmab.errors.ModelError, match="horizon cannot be combined with a policy"):
         decide(best, states=[0, 1, 0], horizon=3)
 
 
@@ -220,8 +220,8 @@ def test_a_plan_is_decided_by_its_policy_if_that_has_an_index() -> None:
     ("edit", "words"),
     [
         ({"rank": [0, 0]}, "rank must be 0, 1, 2, ... of the arms, each once"),
-        ({"arms": ["a", "a"]}, "'a' is there twice"),
-        ({"index": [-1.0, -2.0]}, "rank does not go with index"),
+        ({"arms": ["a", "a"]}, "'a' is given twice"),
+        ({"index": [-1.0, -2.0]}, "rank does not match index"),
         ({"probability": [0.0, 0.0]}, "probability is 0 for an arm that is on the list"),
         ({"extra": 1}, "unknown field 'extra'"),
         ({"words.extra": "x"}, "unknown field 'words.extra'"),

@@ -17,7 +17,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
 def released() -> tuple[str, str]:
     """Version and date of the newest section of the changelog that has both."""
-    found = re.search(r"^## (\d+\.\d+\.\d+), (\d{4}-\d{2}-\d{2})$", CHANGELOG, re.M)
+    found = re.search(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d{2}-\d{2})$", CHANGELOG, re.M)
     assert found
     return found[1], found[2]
 

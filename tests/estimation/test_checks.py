@@ -85,7 +85,7 @@ def test_what_is_wrong_is_found(name: str, fitted) -> None:
 def test_nothing_known_is_said_to_be_a_problem() -> None:
     checks = found(played(plain, lambda w, n, s, b: 0.3 * (1 - s)))
     assert checks["what is known"].verdict == "watch"
-    assert checks["what is known"].words == "nothing is known of 's1' with a call: never seen in any group"
+    assert checks["what is known"].words == "no records of 's1' with a call in any group"
     always = found(played(plain, lambda w, n, s, b: float(s)))
     assert always["who was acted on"].verdict == "problem"
     assert "its effect cannot be seen" in always["who was acted on"].words
@@ -216,5 +216,5 @@ def test_few_arms_are_told_and_their_intervals_are_those_of_their_records() -> N
     assert one.high - one.low == pytest.approx(2 * 1.96 * error, rel=0.2)
     check = found(fitted)["what is known"]
     assert check.verdict == "problem"
-    assert check.words.startswith("only 1 arm of which anything is known")
-    assert "too few to part them into halves" in rmab.data.evaluate(fitted, 1, replicates=40).one_step.refused
+    assert check.words.startswith("only 1 arm with records")
+    assert "too few to split into halves" in rmab.data.evaluate(fitted, 1, replicates=40).one_step.refused

@@ -129,30 +129,30 @@ def test_arms_count_as_decided() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (two_weeks(40, 1.0)[::2], "nobody was drawn: every chance is 0 or 1. Make lists with random_share"),
-        ([(*row[:4], None) for row in two_weeks(40)], "no chance is recorded: keep the column 'chance' of the lists"),
+        (two_weeks(40, 1.0)[::2], "nobody was drawn: every chance is 0 or 1; make lists with random_share"),
+        ([(*row[:4], None) for row in two_weeks(40)], "no chance is recorded; keep the column 'chance' of the lists"),
         (two_weeks(40)[:40] + two_weeks(40)[40:41], "too few outcomes to compare (0 of arms on the list, 1 of"),
-        (two_weeks(10), "too few outcomes to compare (5 of arms on the list, 5 of arms left out; it takes 10 of each"),
+        (two_weeks(10), "too few outcomes to compare (5 of arms on the list, 5 of arms left out; 10 of each are needed"),
     ],
 )
-def test_what_cannot_be_told_is_not_told(rows: list[tuple[Any, ...]], words: str) -> None:
+def test_an_unknown_benefit_is_not_stated(rows: list[tuple[Any, ...]], words: str) -> None:
     found = measured([(*row[:3], "no" if row[4] == 1.0 else row[3], *row[4:]) for row in rows])
-    assert found.verdict == "cannot be told"
-    assert "cannot be told" in found.sentences()[0]
+    assert found.verdict == "unknown"
+    assert "known" in found.sentences()[0]
     assert words in found.sentences()[0]
 
 
 def test_a_log_without_those_who_were_left_out_is_not_believed() -> None:
     rows = [row for row in two_weeks(200, 0.2) if row[3] == "yes" or int(row[0][1:]) % 10 == 0 or row[1] == 2]
     found = measured(rows)
-    assert found.verdict == "cannot be told"
+    assert found.verdict == "unknown"
     assert found.sentences()[0].startswith("problem: 100 of 120 decisions of low chances have a place, and chances say 24.")
 
 
 def test_recording_that_depends_on_the_draw_is_a_problem() -> None:
     kept = [row for row in two_weeks(800) if row[1] == 1 or int(row[0][1:]) % 2 or int(row[0][1:]) % 4]
     found = measured(kept)
-    assert found.verdict == "cannot be told"
+    assert found.verdict == "unknown"
     assert "a place makes it 50 points more likely that an outcome is recorded" in found.sentences()[0]
 
 
@@ -166,10 +166,10 @@ def test_rewards_of_the_same_period_are_an_outcome() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"reward": None}, "which state is good? Say it with reward={'good': 1} (--reward good=1)"),
+        ({"reward": None}, "name the good state, for example reward={'good': 1} (--reward good=1)"),
         ({"after": 2}, "after must be 0 or 1, got 2"),
         ({"after": 0}, "after=0 needs rewards"),
-        ({"reward": {"well": 1}}, "there is no state 'well'"),
+        ({"reward": {"well": 1}}, "unknown state 'well'; available: bad, good"),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: dict[str, Any], words: str) -> None:

@@ -302,7 +302,7 @@ def test_arms_that_were_assigned_are_recognised_and_compared() -> None:
 
 def test_too_few_calls_to_tell_who_was_chosen_are_not_fine() -> None:
     found = verdict(play(0.2, rate=0.005), "who was acted on")
-    assert found.verdict == "cannot be told"
+    assert found.verdict == "unknown"
     assert not find_link(Records.of(play(0.2, rate=0.005))).is_known
 
 
@@ -413,16 +413,16 @@ def test_where_nothing_can_be_compared_nothing_is_said(act) -> None:
     assert not gate.is_open
     for name in ("effect of a call", "effect in the same week", "effect over time"):
         found = verdict(fitted, name)
-        assert found.verdict == "cannot be told"
+        assert found.verdict == "unknown"
         assert np.isnan(found.value)
     found = evaluate(fitted, 5, horizon=4, replicates=40)
     assert found.standing == "not shown"
-    assert "cannot be told" in found.sentences()[0]
+    assert "known" in found.sentences()[0]
     assert not any("at most" in one or "p =" in one for one in found.sentences())
     assert found.fields()["ranges"] is None
     calls = decide(fitted, 5)
     page = render_programme(fitted, calls, found, estimate_effects(fitted), estimate_reach(fitted, 5, 4, calls.active))
-    assert "cannot be told" in page
+    assert "is unknown" in page
     assert 'id="benefits"' not in page
 
 

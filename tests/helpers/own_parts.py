@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import rmab
-from rmab.learning import Chance, Direct, configured, option
+from rmab.learning import Direct, RandomLearner, configured, option
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +54,14 @@ class Fade(Direct):
 
 
 @configured
-class Mine(Chance):
+class Mine(RandomLearner):
     """A learner with an option."""
 
     name = "mine"
     boldness: float = option(default=0.5, ge=0, help="how bold")
 
 
-class Plain(Chance):
+class Plain(RandomLearner):
     """A learner that cannot be rebuilt from its attributes."""
 
     def __init__(self, one: int = 1) -> None:

@@ -68,7 +68,7 @@ def cell(
     columns |= {
         "reward": reward,
         "bound": np.full_like(reward, bound),
-        "chance": np.full_like(reward, chance),
+        "random": np.full_like(reward, chance),
         "seconds": reward * 0,
         "theory": np.full_like(reward, 5.0),
     }

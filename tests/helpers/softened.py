@@ -21,7 +21,7 @@ class Case:
     beta: float
 
     @property
-    def blind(self) -> FloatArray:
+    def uniform(self) -> FloatArray:
         return np.minimum(self.budget / self.start.sum(), 0.99)
 
     def cell(self, block: int, step: int) -> int:
@@ -57,7 +57,7 @@ def earned(case: Case, share: FloatArray) -> tuple[float, FloatArray]:
     total, use = 0.0, np.zeros(case.budget.size)
     for c, first in enumerate(case.start):
         mass = first.copy()
-        for h, rho in enumerate(case.blind):
+        for h, rho in enumerate(case.uniform):
             part, cell = share[c, h], case.cell(c, h)
             pays = (1 - part) * case.reward[cell, :, 0] + part * case.reward[cell, :, 1]
             for chance, usual in ((part, rho), (1 - part, 1 - rho)):
@@ -86,7 +86,7 @@ def clarabel(case: Case) -> Answer:
     limits = [sum(cp.sum(mass[c][h][:, 1]) for c in range(blocks)) <= case.budget[h] for h in range(horizon)]
     for c in range(blocks):
         arriving = case.start[c]
-        for h, rho in enumerate(case.blind):
+        for h, rho in enumerate(case.uniform):
             now, cell = mass[c][h], case.cell(c, h)
             rules.append(cp.sum(now, axis=1) == arriving)
             gain += cp.sum(cp.multiply(case.reward[cell], now))

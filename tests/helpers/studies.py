@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from rmab.learning import Chance
+from rmab.learning import RandomLearner
 from rmab.study import Job, Outcome, Results, Study
 from rmab.study.shards import encoded, write_shard
 from rmab.study.single_run import attempt
@@ -49,7 +49,7 @@ class Inline:
             yield Outcome(job, failure, trace)
 
 
-class Failing(Chance):
+class Failing(RandomLearner):
     """Raises in the third episode."""
 
     name = "failing"
@@ -60,7 +60,7 @@ class Failing(Chance):
         return super().decide(state)
 
 
-class Deadly(Chance):
+class Deadly(RandomLearner):
     """Ends its own process while there are lives left in a file: one line each."""
 
     name = "deadly"
@@ -76,7 +76,7 @@ class Deadly(Chance):
         return super().decide(state)
 
 
-class Hung(Chance):
+class Hung(RandomLearner):
     """Never comes to an end, in Python or (`deep`) in compiled code that lets no other thread run."""
 
     name = "hung"
@@ -91,7 +91,7 @@ class Hung(Chance):
         return super().decide(state)
 
 
-class Telling(Chance):
+class Telling(RandomLearner):
     """Writes down the names of its environment."""
 
     name = "telling"

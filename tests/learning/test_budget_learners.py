@@ -51,7 +51,7 @@ def test_equal_costs_are_a_number_of_arms() -> None:
 def test_what_cannot_be_planned_is_refused() -> None:
     with pytest.raises(ModelError, match="all arms must be active at some step"):
         rmab.make_learner("ucmd").begin(game(2, [3, 12, 3, 3, 3, 3, 3, 3], exact=True).view())
-    with pytest.raises(ModelError, match="ucmd activates at most B arms that cost 1 each, this budget has costs"):
+    with pytest.raises(ModelError, match="ucmd supports budgets of at most B arms of cost 1, but this budget has costs"):
         rmab.make_learner("ucmd", step="lazy").begin(game(2, cost=COST).view())
 
 

@@ -272,7 +272,7 @@ def test_relabelled_groups_have_relabelled_kernels() -> None:
 def test_drift_is_followed() -> None:
     task = rmab.make_task("drift", episodes=24, horizon=40)
     following, steady = (rmab.run(task, rmab.make_learner("ucmd", changes=one), seed=1) for one in (True, False))
-    assert following.share_of_chance() < steady.share_of_chance() - 0.2
+    assert following.relative_to_random() < steady.relative_to_random() - 0.2
 
 
 @pytest.mark.compiled

@@ -150,7 +150,7 @@ def test_all_sets_within_the_budget_the_largest_first() -> None:
 
 def test_large_tasks_are_refused_by_size() -> None:
     message = (
-        r"colored-ucrl2 plans for all arms at once: 3\^20 = 3486784401 joint states and 616666 sets of arms are too many"
+        r"colored-ucrl2 plans for all arms jointly: 3\^20 = 3486784401 joint states and 616666 sets of arms are too many"
     )
     with pytest.raises(ModelError, match=message):
         rmab.run("cpap", "colored-ucrl2")

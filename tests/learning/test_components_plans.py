@@ -68,9 +68,9 @@ class NoPlan(Step):
     [
         (NoPlan(), "returns: NoPlan: a step must return a StepResult, got ndarray"),
         (Plans(too_small), "returns: Plans: the plan is (4, 3, 3, 2), not (4, 4, 3, 2)"),
-        (Plans(too_light), "returns: Plans: a step of the plan has mass 1 only up to 1.0e-01"),
-        (Plans(negative), "returns: Plans: the plan has a mass that is negative, or no number"),
-        (Plans(unknown), "returns: Plans: the plan has a mass that is negative, or no number"),
+        (Plans(too_light), "returns: Plans: the masses of a step of the plan must sum to 1; they are off by 1.0e-01"),
+        (Plans(negative), "returns: Plans: the plan has a mass that is negative or not a number"),
+        (Plans(unknown), "returns: Plans: the plan has a mass that is negative or not a number"),
         (Stays(), "sets: no kernel of the sets gives this mass"),
         (Plans(elsewhere), "returns: Plans: not all mass of the plan begins in the start state"),
     ],

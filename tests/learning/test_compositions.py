@@ -32,7 +32,7 @@ class Nothing(RewardEstimator):
 @pytest.mark.parametrize(
     ("parts", "line"),
     [
-        ({"step": Blank()}, "Blank: a step of the plan has mass 1 only up to 1"),
+        ({"step": Blank()}, "Blank: the masses of a step of the plan must sum to 1; they are off by 1"),
         ({"estimator": Flat()}, r"Flat: gain is \(3, 2\), not \(4, 3, 2\) or \(4, 5, 3, 2\)"),
         ({"estimator": Nothing()}, "Nothing: learn must return a RewardEstimate, got NoneType"),
     ],

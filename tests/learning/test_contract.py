@@ -108,7 +108,7 @@ class TestLearners:
 
     @pytest.mark.parametrize("name", ["uc-o-reps", "ucpd", "pdgd-ops"])
     def test_learners_of_full_information_refuse_less(self, name):
-        with pytest.raises(rmab.errors.ModelError, match=f"{name} needs full feedback, this task gives bandit"):
+        with pytest.raises(rmab.errors.ModelError, match=f"{name} needs full feedback, got 'bandit'"):
             rmab.make_learner(name).begin(small_task().view())
 
     def test_against_an_adaptive_adversary(self):

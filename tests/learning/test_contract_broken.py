@@ -256,7 +256,7 @@ class TestBrokenLearners:
             (Dithers(), "situations: two plans for the same situation differ"),
             (
                 Stays(),
-                "situations: `anywhere` is True, but a plan raises ModelError (counting plans for the start, budget and",
+                "situations: `anywhere` is True, but a plan raises ModelError (counting only plans for the start, budget",
             ),
             (Credulous(), "bad feedback: a missing step is accepted"),
             (Crashes(), "bad feedback: a missing step raises KeyError, not FeedbackError"),

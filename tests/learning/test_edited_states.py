@@ -69,7 +69,7 @@ def test_every_array_that_is_declared_is_checked(place: int, tmp_path: Path) -> 
         ("view_support", np.zeros((2, 3, 2, 3), dtype=bool), "view: support: arm 0, state 0, action 0 has no possible"),
         ("seed", -1, "seed must be 0 or more, got -1"),
         ("episode", 1.5, "episode must be a whole number, got 1.5"),
-        ("learner", 3, "a state has the signature of its learner"),
+        ("learner", 3, "a state needs the signature of its learner"),
         ("array_words", np.array(["a"]), "state: words must be an array of numbers"),
     ],
 )

@@ -48,14 +48,14 @@ def test_every_version_breaks_ties(version: str, rewards: Any) -> None:
     table = learner.inform(problem, rewards_of.sum(axis=0)).plan(run.state).policy.table[:, 0, 0]
     assert len(set(table.tolist())) == 4
     if rewards == "mean":
-        assert run.share_of_chance() < (0.8 if version == "window" else 0.2)  # what left the window counts as 1 again
+        assert run.relative_to_random() < (0.8 if version == "window" else 0.2)  # what left the window counts as 1 again
 
 
 def test_the_fair_rival_is_near_the_bound_on_the_paper_s_benchmark() -> None:
     """With sample means it beats the paper's learner on cpap with the ramp; with lots for ties it lost 11.9% of O1."""
     game = rmab.make_task("cpap@ramp", episodes=12)
     rival, width, papers = (
-        rmab.run(game, learner).share_of_chance()
+        rmab.run(game, learner).relative_to_random()
         for learner in ("rmab-ucrl", rmab.make_learner("rmab-ucrl", rewards="optimistic"), "ucmd-armab")
     )
     assert rival < 0.1
@@ -70,7 +70,7 @@ def single(name: str, **options: Any) -> list[float]:
     learner = rmab.make_learner(name, rule="at-most", **options)
     run = rmab.run(rmab.make_task("two-way", episodes=150, feedback=learner.feedback), learner)
     lost = np.diff(run.regret("O2"), prepend=0.0).reshape(5, -1).sum(axis=1)
-    return (lost / (run.comparators.o2() - run.comparators.chance()).reshape(5, -1).sum(axis=1)).tolist()
+    return (lost / (run.comparators.o2() - run.comparators.random()).reshape(5, -1).sum(axis=1)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_uc_whittle_learns_on_its_authors_domain() -> None:
     for seed in range(4):
         run = rmab.run(rmab.make_task("good-bad", seed=seed), "uc-whittle", seed)
         lost += float((run.comparators.o2() - run.reward)[-10:].sum())
-        gap += float((run.comparators.o2() - run.comparators.chance())[-10:].sum())
+        gap += float((run.comparators.o2() - run.comparators.random())[-10:].sum())
     assert lost / gap < 0.5

@@ -212,7 +212,7 @@ def test_pairs_never_seen_are_hoped_for_the_less_the_more_is_known(together: boo
 
     np.testing.assert_allclose(first(only, "ahead"), [[0.2, 0.6], [0.6, 0.6]])
     np.testing.assert_allclose(first(most, "ahead")[1, 1], 0.2 + 0.8 / 4)
-    for seen in (only, most):  # what is hoped for is not expected
+    for seen in (only, most):  # optimism is not part of the expectation
         np.testing.assert_allclose(first(seen, "likely"), 0.2)
 
 

@@ -93,7 +93,7 @@ def test_components_by_name_object_or_table_are_the_same() -> None:
 def test_an_option_of_one_component_may_stand_by_itself() -> None:
     made: Any = rmab.make_learner("ucmd", doubt=2, trust=0.0, rule="at-most", rounding="dependent", every=0)
     assert (made.estimator.doubt, made.step.trust, made.rounding.rule, made.probes.every) == (2.0, 0.0, "at-most", 0.0)
-    with pytest.raises(ModelError, match=r"epsilon: several components have it; write confidence.epsilon or estimator.eps"):
+    with pytest.raises(ModelError, match=r"epsilon: several components have this option; write confidence"):
         rmab.make_learner("ucmd", confidence="kl", estimator="paper", epsilon=0.2)
     with pytest.raises(
         ModelError, match=r"^learner ucmd: epsilon: no such option. Available: confidence, estimator, step, "

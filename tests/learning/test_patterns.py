@@ -192,7 +192,7 @@ def test_arms_rest_where_activation_hurts() -> None:
     resting, filling = (rmab.run(task, Ucmd(step=Priced(rest=rest)), seed=1) for rest in (True, False))
     assert (filling.activations == 20 * 20).all()
     assert resting.activations[-4:].max() < 0.6 * 20 * 20
-    assert resting.share_of_chance() < 0.6 < filling.share_of_chance()
+    assert resting.relative_to_random() < 0.6 < filling.relative_to_random()
 
 
 def test_nobody_rests_where_forecasts_are_not_trusted() -> None:

@@ -24,9 +24,9 @@ def test_visits_are_sums_of_masses(seed: int) -> None:
     expected = np.zeros((blocks, phases, *visits.shape[1:]))
     np.add.at(expected, (slice(None), plan.program.phase_of), plan.mass)
     np.testing.assert_allclose(visits.reshape(expected.shape), expected, atol=1e-9 * case.start.sum())
-    blind = plan.visits(blind=True).reshape(expected.shape)
-    rates = np.bincount(plan.program.phase_of, plan.program.blind * plan.discounts, minlength=phases)
-    np.testing.assert_allclose(blind[..., 1].sum(axis=(0, 2)), rates * case.start.sum(), rtol=1e-9, atol=1e-12)
+    uniform = plan.visits(uniform=True).reshape(expected.shape)
+    rates = np.bincount(plan.program.phase_of, plan.program.uniform * plan.discounts, minlength=phases)
+    np.testing.assert_allclose(uniform[..., 1].sum(axis=(0, 2)), rates * case.start.sum(), rtol=1e-9, atol=1e-12)
 
 
 def test_kernels_are_frequencies_with_a_share_of_everybody() -> None:
@@ -102,8 +102,8 @@ def test_the_rule_for_beta_is_free_of_scale(scale: float) -> None:
     beta = float(memory[f"{FORECAST}.beta"])
     start = pools.begins * pools.weights[:, np.newaxis]
     plan = soften_blocks(sets.low, reward, start, np.full(6, 2.0), beta)
-    earned, blind = ((plan.visits(blind=one) * reward).sum() for one in (False, True))
-    assert earned - plan.value == pytest.approx(0.1 * (earned - blind), rel=0.02)
+    earned, uniform = ((plan.visits(uniform=one) * reward).sum() for one in (False, True))
+    assert earned - plan.value == pytest.approx(0.1 * (earned - uniform), rel=0.02)
 
 
 @pytest.mark.parametrize("paid", ["arm", "everybody", "almost nothing"])
@@ -160,8 +160,8 @@ def test_turns_that_are_found_need_no_guarantee() -> None:
     """Halves that alternate, made for those who follow the leader: with seasons it beats every fixed policy, else chance."""
     game = rmab.make_task("cpap@alternating", seed=4, episodes=40)
     own, without = (rmab.run(game, rmab.make_learner("ucmd", **one)) for one in ({}, {"seasons": ()}))
-    assert own.share_of_chance() < -1
-    assert without.share_of_chance() < 1
+    assert own.relative_to_random() < -1
+    assert without.relative_to_random() < 1
 
 
 @pytest.mark.compiled

@@ -32,8 +32,8 @@ def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> N
         np.testing.assert_array_equal(state.arrays["counts"], told._drawn)
     other = learner.inform(task.problem, 2 * task.reward(0))  # told no rewards
     np.testing.assert_array_equal(other.begin(task.view()).arrays["mass"], told.begin(task.view()).arrays["mass"])
-    assert rmab.run(task, learner).privileged == "is told samples of every pair's next state"
-    with pytest.raises(ModelError, match=f"{name}: the generator must be asked first"):
+    assert rmab.run(task, learner).privileged == "knows samples of every pair's next state"
+    with pytest.raises(ModelError, match=f"{name}: must be informed of the problem first"):
         learner.begin(task.view())
 
 

@@ -69,7 +69,7 @@ class TestState:
         self.state().save(path)
         with np.load(path) as fields:
             np.savez(path, **{**fields, "learner": np.array(3)})
-        with pytest.raises(rmab.errors.ModelError, match=r"state\.npz: a state has the signature of its learner"):
+        with pytest.raises(rmab.errors.ModelError, match=r"state\.npz: a state needs the signature of its learner"):
             State.load(path)
 
 

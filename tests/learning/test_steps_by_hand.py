@@ -206,14 +206,14 @@ def test_exploration_by_hand() -> None:
     pools = Pools.of(view_of(2, 2, 8, episodes=8, sizes=np.array([1, 2])))
     few, enough = np.full((2, 2, 2), 15), np.full((2, 2, 2), 16)
     rule = Exploration()
-    assert [rule.goes_on(pools, few, episode) for episode in (0, 3, 4, 5)] == [True, True, False, False]
-    assert not rule.goes_on(pools, enough, 0)
+    assert [rule.continues(pools, few, episode) for episode in (0, 3, 4, 5)] == [True, True, False, False]
+    assert not rule.continues(pools, enough, 0)
     enough[1, 1, 0] = 15
-    assert rule.goes_on(pools, enough, 0)
+    assert rule.continues(pools, enough, 0)
     enough[1, 1, 0], enough[0, 1] = 16, 0  # padding needs no visit
-    assert not rule.goes_on(pools, enough, 0)
-    assert [Exploration(scale=0.3).goes_on(pools, few, episode) for episode in (1, 2)] == [True, False]  # 1.2, rounded up
-    assert [Exploration(scale=9.0).goes_on(pools, few, episode) for episode in (6, 7)] == [True, False]  # the last is left
+    assert not rule.continues(pools, enough, 0)
+    assert [Exploration(scale=0.3).continues(pools, few, episode) for episode in (1, 2)] == [True, False]  # 1.2, rounded up
+    assert [Exploration(scale=9.0).continues(pools, few, episode) for episode in (6, 7)] == [True, False]  # the last is left
     np.testing.assert_array_equal(rule.table(pools, np.arange(8).reshape(2, 2, 2)), [[-1, -3], [-5, -7]])
 
 

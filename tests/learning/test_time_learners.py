@@ -204,12 +204,12 @@ class TestRefused:
         if learner.privileged:
             learner = learner.inform(task.problem, task.base_reward)
         state = learner.begin(task.view())
-        with pytest.raises(ModelError, match=f"{name} plans for the start, budget and horizon of its view only"):
+        with pytest.raises(ModelError, match=f"{name} only plans for the start, budget and horizon of its view"):
             learner.plan(state, start=1)
         problem = rmab.Problem(task.problem.arms, 1, 1, 3)
         trajectory = rmab.simulate(problem, rmab.planners.random_policy(problem), task.reward(0), np.random.default_rng(0))
         feedback = rmab.Feedback.reveal(task.view(), 0, trajectory, task.reward(0))
-        with pytest.raises(FeedbackError, match=f"arm 0 starts in state 1, not 0: {name} learns from episodes as its view"):
+        with pytest.raises(FeedbackError, match=f"arm 0 starts in state 1, not 0: {name} only learns from episodes"):
             learner.learn(state, feedback)
 
     @pytest.mark.parametrize(

@@ -88,5 +88,5 @@ def test_uc_whittle_s_price_is_that_of_the_last_episode() -> None:
 def test_values_that_do_not_settle_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rmab.learning.algorithms.uc_whittle.ROUNDS", 1)
     pools = Pools.of(view_of(1, 2))
-    with pytest.raises(SolverError, match=r"^uc-whittle: value iteration has not settled after 1 rounds$"):
+    with pytest.raises(SolverError, match=r"^uc-whittle: value iteration did not converge in 1 rounds$"):
         optimistic_kernels(pools, np.ones((1, 2, 2, 2), dtype=np.int64), np.ones((1, 2, 2)), np.ones((1, 2, 2)), 0.0, 0.9)

@@ -98,7 +98,7 @@ def test_a_restored_backup_is_noticed_and_the_work_goes_on(tmp_path: Path) -> No
     p = small(store)
     p.ask("2026-W47")
     store.backup(tmp_path / "yesterday.db")
-    with pytest.raises(rmab.errors.FileError, match="exists already"):
+    with pytest.raises(rmab.errors.FileError, match="the file exists"):
         store.backup(tmp_path / "yesterday.db")
     p.tell("2026-W47", reports(), key="monday")
     head = p.head
@@ -106,7 +106,7 @@ def test_a_restored_backup_is_noticed_and_the_work_goes_on(tmp_path: Path) -> No
     for old in tmp_path.glob("x.db-*"):
         old.unlink()
     shutil.copy(tmp_path / "yesterday.db", path)
-    with pytest.raises(StoreError, match=r"was a backup restored\? Tell again") as caught:
+    with pytest.raises(StoreError, match=r"was a backup restored\? Report again") as caught:
         p.ask("2026-W48")
     assert caught.value.code == "went-back"
     with pytest.raises(StoreError, match="does not contain event 4"):
@@ -238,5 +238,5 @@ def test_addresses_that_are_none(url: str) -> None:
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="none can be made there"):
+    with pytest.raises(StoreError, match="none can be created there"):
         rmab.live.open(f"sqlite:///{tmp_path}/no/such/folder/x.db")

@@ -60,7 +60,7 @@ def test_dates_and_times_of_frames() -> None:
         (["03/12/2024"], "write dates as 2024-03-12"),
         (["31.02.2024"], "day is out of range"),
         (["1", "2024-W01", "2"], "mixes types: a week such as '2024-W01', where most are a number"),
-        (["1.5"], "is no period"),
+        (["1.5"], "is not a period"),
         (["20240304", "20240311"], "look like dates; write 2024-03-12"),
         (["202452", "202501"], "look like year and week"),
         (["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-23"], "'2024-01-23' does not fit the step of 7 days"),

@@ -46,7 +46,7 @@ def test_other_encodings_are_told_by_line_and_read_when_named(tmp_path: Path) ->
     path.write_bytes("id,week,state,called\nA,1,ok,no\nZoë,1,ok,no\n".encode("cp1252"))
     assert problems(read, path)[0].startswith("line 3: not in UTF-8")
     assert read(path, encoding="cp1252").arms == ("A", "Zoë")
-    with pytest.raises(rmab.errors.ModelError, match="there is none called 'klingon'"):
+    with pytest.raises(rmab.errors.ModelError, match="unknown encoding 'klingon'"):
         read(path, encoding="klingon")
 
 
@@ -119,7 +119,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
     for words in (
         "more than once",
         "no id",
-        "'soon' in column 'week' is no period",
+        "'soon' in column 'week' is not a period",
         "unknown state 'okay' (did you mean 'ok'?)",
     ):
         assert any(words in one for one in told), words
@@ -135,9 +135,9 @@ def test_rows_of_tables_are_counted_from_0() -> None:
 def test_missing_and_doubled_columns_are_told_with_those_that_there_are(tmp_path: Path) -> None:
     told = problems(read, csv(tmp_path, "A,1,ok,yes,2", header="id,Week,state,called,called"))
     assert told == [
-        "there is no column 'week' (did you mean 'Week'?)",
+        "unknown column 'week' (did you mean 'Week'?)",
         "2 columns are called 'called'; keep one, or rename the others",
-        "the columns are: id, Week, state, called, called",
+        "available: id, Week, state, called, called",
     ]
 
 
@@ -158,7 +158,7 @@ def test_ragged_lines_are_told(tmp_path: Path) -> None:
 def test_an_open_quotation_mark_is_told(tmp_path: Path) -> None:
     told = problems(read, csv(tmp_path, "A,1,ok,yes", 'A,2,"ok,no', "A,3,ok,no"))
     assert told[0].startswith("line 3: ")
-    assert "there is a quotation mark too many, or one too few" in told
+    assert "a quotation mark is missing, or there is an extra one" in told
 
 
 def test_lines_are_right_below_blank_lines(tmp_path: Path) -> None:
@@ -177,12 +177,12 @@ def test_blank_rows_of_a_spreadsheet_are_left_out_and_noted(tmp_path: Path) -> N
     [
         (b"", "the file is empty"),
         (b"\n\n", "the file is empty"),
-        (b"id,week,state,called\n", "there is a header, but no row"),
+        (b"id,week,state,called\n", "the file has a header, but no rows"),
         (b"PK\x03\x04rest", "save the sheet as .xlsx or CSV"),
         (b"\x1f\x8bbroken", "not a whole gzip file"),
         (b"PAR1broken", "not a readable Parquet file"),
-        (b"id week state called\nA 1 ok yes\n", "the first line must hold the names of the columns"),
-        (b"id,week,state,called\nA,1,o\0k,yes\n", "line 2: there are NUL characters$"),
+        (b"id week state called\nA 1 ok yes\n", "the first line must contain the names of the columns"),
+        (b"id,week,state,called\nA,1,o\0k,yes\n", "line 2: NUL characters$"),
         ("id,week\nA,1\n".encode("utf-16-le"), "looks like UTF-16"),
         (b"id,week,state,called\n,,,\n", "all rows are blank"),
     ],
@@ -209,11 +209,11 @@ def test_mixed_types_of_a_frame_are_told_by_row() -> None:
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ([10**30, 2, 3], f"row 0: column 'id' holds int that is no number of 64 bits, text or date: {10**30}"),
-        ([2**64, 2**65, 2**66], f"column 'id' holds int that is no number of 64 bits, text or date: {2**64}"),
-        (["a", "\ud800", "b"], r"row 1: column 'id' holds str that is no number of 64 bits, text or date: '\ud800'"),
-        ([1j, 2j, 3j], "column 'id' holds complex that is no number of 64 bits, text or date: 1j"),
-        ([Decimal("1e70"), Decimal("1e-70"), Decimal(3)], "column 'id' holds Decimal of sizes that do not go together"),
+        ([10**30, 2, 3], f"row 0: column 'id' contains int, which is not a 64-bit number, text or date: {10**30}"),
+        ([2**64, 2**65, 2**66], f"column 'id' contains int, which is not a 64-bit number, text or date: {2**64}"),
+        (["a", "\ud800", "b"], r"row 1: column 'id' contains str, which is not a 64-bit number, text or date: '\ud800'"),
+        ([1j, 2j, 3j], "column 'id' contains complex, which is not a 64-bit number, text or date: 1j"),
+        ([Decimal("1e70"), Decimal("1e-70"), Decimal(3)], "column 'id' contains Decimal of different sizes"),
     ],
 )
 def test_values_of_a_frame_that_no_column_can_hold_are_told_by_row(ids: list[object], said: str) -> None:
@@ -264,7 +264,7 @@ def test_the_usual_columns_are_those_of_the_example() -> None:
     assert (log.action[log.period == 7] == -1).all()
     assert rmab.data.example_log("mothers", arms=50, weeks=8).equals(made)
     assert not rmab.data.example_log("mothers", arms=50, weeks=8, seed=1).equals(made)
-    with pytest.raises(rmab.errors.ModelError, match="there is no example called"):
+    with pytest.raises(rmab.errors.ModelError, match="unknown example"):
         rmab.data.example_log("fathers")
 
 
@@ -276,7 +276,7 @@ def test_a_line_that_names_the_delimiter_is_no_header(tmp_path: Path) -> None:
 
 def test_columns_of_lists_and_columns_in_the_index_are_told() -> None:
     lists = pa.table({"id": [["a"]], "week": [1], "state": ["x"], "called": [0]})
-    told = "column 'id' holds list<item: string>, not single values"
+    told = "column 'id' contains list<item: string>, not single values"
     assert problems(read, lists) == problems(read, lists.to_pandas()) == [told]
     frame = table(*(("a", week, "x", 0) for week in (1, 2))).to_pandas().set_index("id")
     assert problems(read, frame)[-1] == "'id' is in the index: pass frame.reset_index()"

@@ -59,7 +59,7 @@ def test_what_is_wrong_with_the_mapping_has_its_line(tmp_path: Path) -> None:
     assert problems(read, table(*ROWS), rename=names) == ["line 3: the table has no column 'sttate' (did you mean 'state'?)"]
     names = write_names(tmp_path / "n.csv", [("state", "gut", "good"), ("state", "gut", "well")])
     assert problems(read, table(*ROWS), rename=names) == ["lines 2, 3: 'gut' in 'state' has two new names"]
-    assert problems(read, table(*ROWS), rename=_write(tmp_path / "m.csv", b"column,from\n"))[0].startswith("there is no")
+    assert problems(read, table(*ROWS), rename=_write(tmp_path / "m.csv", b"column,from\n"))[0].startswith("unknown column")
     for wrong in (3, {"state": "good"}):
         with pytest.raises(ModelError, match="rename must be"):
             read(table(*ROWS), rename=wrong)

@@ -158,11 +158,11 @@ def test_a_list_says_for_which_period_it_is_and_another_can_be_set() -> None:
     now = rmab.data.decide(fitted, 10, period="9")
     assert now.period == "9"
     assert not {"n1", "n2"} & set(now.ids)  # they had their call already
-    assert "'n1', 'n2' had a call in 9 already: not on the list, and take no place" in now.notes
+    assert "'n1', 'n2' had a call in 9 already: not on the list, and use no place" in now.notes
     assert "n1" in rmab.data.decide(fitted, 10, period="9", must=["n1"]).ids
     assert rmab.data.decide(fitted, 6, period="12").period == "12"
     for wrong in ("8", "week 9", "9999999"):
-        with pytest.raises(rmab.errors.ModelError, match="period: a list can be for 9, the last of the log, 10, or"):
+        with pytest.raises(rmab.errors.ModelError, match="period must be 9, the last of the log, 10, or"):
             rmab.data.decide(fitted, 6, period=wrong)
 
 
@@ -171,7 +171,7 @@ def test_whoever_was_acted_on_in_the_period_of_a_list_takes_no_place() -> None:
     model = rmab.data.fit(read(table(*rows)), reward={"engaged": 1})
     found = rmab.data.decide(model, 8, period="11", random_share=1.0)
     assert dict(zip(found.arms, found.probability > 0, strict=True)) == {f"n{n}": n != 3 for n in range(8)}
-    assert "'n3' had a call in 11 already: not on the list, and take no place" in found.notes
+    assert "'n3' had a call in 11 already: not on the list, and use no place" in found.notes
     assert "n3" in rmab.data.decide(model, 8, period="11", must=["n3"]).ids
 
 
@@ -181,9 +181,9 @@ def test_somebody_who_has_left_may_be_named_in_must_not() -> None:
     found = rmab.data.decide(fitted, 3, must_not=["n3", "n1"])
     assert "must_not: 'n3' have left anyway (gone_after)" in found.notes
     assert not {"n1", "n3"} & set(found.ids)
-    with pytest.raises(rmab.errors.ModelError, match="must: there is no arm 'n3'; some of them are taken to have left"):
+    with pytest.raises(rmab.errors.ModelError, match="must: unknown arm 'n3'; some of them are taken to have left"):
         rmab.data.decide(fitted, 3, must=["n3"])
-    with pytest.raises(rmab.errors.ModelError, match="must_not: there is no arm 'nobody'"):
+    with pytest.raises(rmab.errors.ModelError, match="must_not: unknown arm 'nobody'"):
         rmab.data.decide(fitted, 3, must_not=["nobody"])
 
 
@@ -224,7 +224,7 @@ def test_a_quotation_mark_too_many_in_the_header_is_found_at_once(tmp_path: Path
     path = tmp_path / "log.csv"
     path.write_text('id,"week,state,called\n' + "a,1,x,0\n" * 100_000, encoding="utf-8")
     told = problems(read, path)
-    assert told == ["line 1: the names of the columns take over 100,000 bytes; is there a quotation mark too many?"]
+    assert told == ["line 1: the header is longer than 100,000 bytes; check for an extra quotation mark"]
     path.write_text("\n" * 300_000 + f"{HEADER}\na,1,x,0\na,2,y,1\n", encoding="utf-8")
     assert read(path).arms == ("a",)
     path.write_text('"' * 50_000 + "\n" * 200_000, encoding="utf-8")
@@ -238,7 +238,7 @@ def test_a_header_that_is_too_long_is_refused(tmp_path: Path, begin: str, names:
     for text in (f"{begin}{names}\na,1,x,0\n", f"{begin}{names}"):
         path.write_text(text, encoding="utf-8", newline="")
         assert problems(read, path) == [
-            f"line {len(begin) + 1}: the names of the columns take over 100,000 bytes; is there a quotation mark too many?"
+            f"line {len(begin) + 1}: the header is longer than 100,000 bytes; check for an extra quotation mark"
         ]
 
 

@@ -44,7 +44,7 @@ def test_a_cell_far_away_costs_nothing(tmp_path: Path) -> None:
         book.active.append(row)
     book.active["XFD200000"] = "stray"
     book.save(tmp_path / "log.xlsx")
-    with pytest.raises(rmab.errors.LogError, match="line 200,000: a cell without a name of its column"):
+    with pytest.raises(rmab.errors.LogError, match="line 200,000: a cell in a column without a name"):
         rmab.data.read_log(tmp_path / "log.xlsx", **COLUMNS)
 
 
@@ -60,7 +60,7 @@ def test_rows_beyond_the_stated_size_are_read(tmp_path: Path) -> None:
 def test_a_column_without_a_name_moves_no_other(tmp_path: Path) -> None:
     rows = [["id", None, "week", "state", "called", "note"], ["a", None, 1, "ok", "yes"], ["a", None, 2, "low", "no"]]
     assert rmab.data.read_log(save(tmp_path / "log.xlsx", rows), **COLUMNS).state_names == ("low", "ok")
-    with pytest.raises(rmab.errors.LogError, match="line 3: a cell without a name of its column"):
+    with pytest.raises(rmab.errors.LogError, match="line 3: a cell in a column without a name"):
         rmab.data.read_log(save(tmp_path / "log.xlsx", [*rows[:2], ["a", 7, 2, "low", "no"]]), **COLUMNS)
 
 
@@ -75,7 +75,7 @@ def test_a_workbook_that_unpacks_to_far_too_much_is_refused(tmp_path: Path) -> N
 def test_a_formula_without_a_result_is_refused(tmp_path: Path) -> None:
     """A program that wrote the file did not calculate: the cell looks empty, and is not."""
     rows = [["id", "week", "state", "called"], ["a", 1, "ok", "yes"], ["a", "=B2+1", "ok", "yes"], ["a", 3, "ok", "=D2"]]
-    with pytest.raises(rmab.errors.LogError, match="B3, D4: a formula without a stored result: open the file"):
+    with pytest.raises(rmab.errors.LogError, match="B3, D4: a formula without a stored result; open the file"):
         rmab.data.read_log(save(tmp_path / "log.xlsx", rows), **COLUMNS)
     source, target = tmp_path / "log.xlsx", tmp_path / "saved.xlsx"
     with ZipFile(source) as old, ZipFile(target, "w", ZIP_DEFLATED) as new:

@@ -125,13 +125,13 @@ def test_lines_tell_what_is_going_on() -> None:
     [
         ({"candidates": "lagrangian"}, "candidates must be a list of names and planners"),
         ({"candidates": ["best"]}, "unknown planner 'best'"),
-        ({"candidates": []}, "at least one is needed"),
+        ({"candidates": []}, "must have at least one planner"),
         ({"episodes": 1}, "episodes must be at least 2, got 1"),
         ({"episodes": 2.5}, "episodes"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
         ({"candidates": [["a"]]}, r"a candidate is the name of a planner, a table of .*, got \['a'\]"),
         ({"candidates": 3}, "candidates must be a list of names and planners"),
-        ({"progress": 3}, "progress must be a function of a line, got int"),
+        ({"progress": 3}, "progress must be a function of a line of text, got int"),
     ],
 )
 def test_wrong_arguments(given: dict[str, Any], message: str) -> None:
@@ -207,7 +207,7 @@ def test_a_window_has_at_least_one_step(window: Any) -> None:
 
 def test_a_rolling_plan_refuses_the_plan_of_another_problem_and_a_wrong_place() -> None:
     problem, reward = small()
-    with pytest.raises(ModelError, match="made for another problem"):
+    with pytest.raises(ModelError, match="belongs to another problem"):
         rmab.planners.Rolling(problem, reward, fluid=rmab.solvers.solve_fluid(problem, reward + np.arange(2.0)))
     with pytest.raises(PolicyError, match="step must be in"):
         rmab.planners.Rolling(problem, reward).act(8, np.zeros(10, dtype=int), np.random.default_rng(0))

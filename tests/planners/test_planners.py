@@ -93,7 +93,7 @@ def test_the_plan_of_another_problem_or_reward_is_refused(planner: Callable[...,
         rmab.solvers.solve_fluid(problem, reward + 0.01)
     ]
     for plan in plans:
-        with pytest.raises(ModelError, match="fluid: it was made for another problem or reward"):
+        with pytest.raises(ModelError, match="fluid: it belongs to another problem or reward"):
             planner(problem, reward, fluid=plan)
     same = planner(problem, reward, fluid=rmab.solvers.solve_fluid(Problem(arms, start, 1, 4), reward))
     np.testing.assert_array_equal(same.table, planner(problem, reward).table)
@@ -168,7 +168,7 @@ REWARDED |= {f"solvers.{name}": getattr(rmab.solvers, name) for name in ("solve_
 def test_a_task_in_place_of_a_problem_is_refused_with_the_right_call(name: str) -> None:
     task = rmab.make_task("cpap", arms=2, budget=1, horizon=2, episodes=1)
     call = f"rmab.{name}(task.problem, task.base_reward)"
-    line = f"{name.partition('.')[2]} wants a problem and a reward, not Task; for a task, call {call}"
+    line = f"{name.partition('.')[2]} needs a problem and a reward, got Task; for a task, call {call}"
     with pytest.raises(ModelError, match=f"^{re.escape(line)}$"):
         REWARDED[name](task, task.base_reward)
     REWARDED[name](task.problem, task.base_reward)
@@ -176,7 +176,7 @@ def test_a_task_in_place_of_a_problem_is_refused_with_the_right_call(name: str) 
 
 @pytest.mark.parametrize("name", ["round_robin", "random_policy"])
 def test_what_is_no_problem_is_refused(name: str) -> None:
-    line = rf"^{name} wants a problem, not list; for a task, call rmab\.planners\.{name}\(task\.problem\)$"
+    line = rf"^{name} needs a problem, got list; for a task, call rmab\.planners\.{name}\(task\.problem\)$"
     with pytest.raises(ModelError, match=line):
         getattr(rmab.planners, name)([1, 2])
 

@@ -55,7 +55,7 @@ def test_a_loaded_policy_solves_nothing_again(tmp_path: Path, monkeypatch: pytes
     wanted = {name: decisions(policy) for name, policy in built.items()}
     for name, policy in built.items():
         policy.save(tmp_path / f"{name}.npz")  # type: ignore[attr-defined]
-    for place in ("rolling.fluid_of", "endless.solve_average_fluid"):
+    for place in ("rolling.fluid_of", "infinite.solve_average_fluid"):
         monkeypatch.setattr(f"rmab.planners.{place}", None)
     assert {name: decisions(load_policy(tmp_path / f"{name}.npz")) for name in built} == wanted
 
@@ -129,8 +129,8 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         ({"value": "much"}, "value must be a finite number, got 'much'"),
         ({"value": float("nan")}, "value must be a finite number, got nan"),
         ({"stderr": -0.5}, "stderr must be a finite number, 0 or more, got -0.5"),
-        ({"name": "best"}, "name: 'best' is none of the candidates"),
-        ({"name": 5}, "name: 5 is none of the candidates"),
+        ({"name": "best"}, "name: 'best' is not one of the candidates"),
+        ({"name": 5}, "name: 5 is not one of the candidates"),
         ({"policy_kind": "rmab ward"}, "policy: the file has kind 'rmab ward'"),
         ({"policy_kind": "rmab problem", "policy_table": None}, "policy: "),
         ({"policy_budget": 9}, "policy: budget"),

@@ -132,8 +132,8 @@ def test_negative_regret_is_explained_and_zero_is_not_claimed() -> None:
     nothing = page_words(page(cell("one", [8.0, 8.1, 8.2], chance=10.0)))[0]
     assert "has no percentage: a random policy earns as much as O1" in nothing
     once = cell("one", [8.0, 8.1, 8.2])
-    once.columns["chance"][1] = 10.0 - 1e-12  # up to rounding
-    assert np.isnan(once.parts_of_chance("O1")).tolist() == [False, True, False]
+    once.columns["random"][1] = 10.0 - 1e-12  # up to rounding
+    assert np.isnan(once.relative_by_round("O1")).tolist() == [False, True, False]
     assert page_words(page(once))[0].startswith(
         "The regret of one has no percentage: in some rounds a random policy earns as much as O1"
     )

@@ -1,4 +1,4 @@
-"""Chance and the exact optimum, against closed forms, enumeration and simulation."""
+"""RandomLearner and the exact optimum, against closed forms, enumeration and simulation."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_o2_is_exact_where_joint_states_are_few_and_simulated_elsewhere() -> Non
     rewards = np.stack([small.reward(t) for t in range(4)])
     found = Comparators(small.problem, rewards)
     assert found.o2().sum() == pytest.approx(optimal_value(small.problem, rewards.sum(axis=0)), rel=1e-12)
-    assert found.chance().sum() < found.o2().sum() < found.o1().sum()
+    assert found.random().sum() < found.o2().sum() < found.o1().sum()
     large = rmab.make_task("cpap")
     assert not few_joint_states(large.problem)
     with pytest.raises(rmab.errors.ModelError, match="more than 50,000 pairs"):
@@ -52,7 +52,7 @@ def test_the_optimum_with_phases_budgets_by_step_and_drawn_starts() -> None:
 def test_chance_is_what_the_random_learner_earns_on_average(name: str) -> None:
     game = rmab.make_task(name, episodes=60, horizon=10)
     run = rmab.run(game, "random")
-    expected = run.comparators.chance()
+    expected = run.comparators.random()
     off = run.reward - expected
     assert abs(off.mean()) < 4 * off.std() / np.sqrt(60)
 
@@ -60,12 +60,12 @@ def test_chance_is_what_the_random_learner_earns_on_average(name: str) -> None:
 def test_chance_by_hand() -> None:
     """Two arms, one active at a step: each pays half of the time."""
     run = rmab.run(rmab.make_task("turns", episodes=4, horizon=6), "random")
-    np.testing.assert_allclose(run.comparators.chance(), 3.0)
-    assert run.chance_gap("O3") == pytest.approx(4 * 3.0)
-    assert run.share_of_chance("O3") == pytest.approx((24 - run.reward.sum()) / 12)
-    assert np.isnan(run.share_of_chance("O1"))  # no fixed policy earns more than chance
-    assert run.summary()["share_of_chance"]["O3"] == run.share_of_chance("O3")
-    np.testing.assert_array_equal(run.to_table()["chance"], run.comparators.chance())
+    np.testing.assert_allclose(run.comparators.random(), 3.0)
+    assert run.random_regret("O3") == pytest.approx(4 * 3.0)
+    assert run.relative_to_random("O3") == pytest.approx((24 - run.reward.sum()) / 12)
+    assert np.isnan(run.relative_to_random("O1"))  # no fixed policy earns more than chance
+    assert run.summary()["relative_to_random"]["O3"] == run.relative_to_random("O3")
+    np.testing.assert_array_equal(run.to_table()["random"], run.comparators.random())
 
 
 def test_chance_with_costs_is_what_fits_at_random() -> None:
@@ -74,7 +74,7 @@ def test_chance_with_costs_is_what_fits_at_random() -> None:
     for cost in ([1.0, 2.0], 2.0):
         problem = rmab.Problem(arms, 0, 2.0, 5, cost=cost)
         run = rmab.run(rmab.Task.from_rewards(problem, pays[np.newaxis], low=0, high=1), "random")
-        np.testing.assert_allclose(run.comparators.chance(), 5.0)
+        np.testing.assert_allclose(run.comparators.random(), 5.0)
         assert run.summary()["budget_use"] == pytest.approx(1.0 if cost == 2.0 else np.nan, nan_ok=True)
 
 
@@ -90,4 +90,4 @@ def test_chance_of_a_budget_for_all_is_what_everybody_active_earns() -> None:
     problem, reward = random_problem(2, 3, 2, 4, 3)
     found = Comparators(problem, reward[np.newaxis])
     every = rmab.simulate_many(problem, rmab.IndexPolicy(np.ones((3, 2)), 3), reward, np.random.default_rng(0), 4000)
-    assert abs(every.mean - found.chance()[0]) < 4 * every.stderr
+    assert abs(every.mean - found.random()[0]) < 4 * every.stderr

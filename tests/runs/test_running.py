@@ -9,7 +9,7 @@ import rmab
 from rmab.play.feedback import Feedback
 from small import EPISODES, Always, known_task, small_task
 
-COLUMNS = ["episode", "reward", "bound", "chance", "activations", "visited", "iterations", "seconds"]
+COLUMNS = ["episode", "reward", "bound", "random", "activations", "visited", "iterations", "seconds"]
 REGRETS, TERMS = ["regret_O1", "regret_O2", "regret_O3"], ["term0", "term1", "term2", "term3"]
 WITH_OCCUPANCIES = [("ucmd", {}), ("ucmd-armab", {}), ("rmab-ucrl", {}), ("rmab-ucrl", {"version": "window"})]
 
@@ -255,7 +255,7 @@ class TestErrors:
             rmab.make_learner(name, **option)
 
     def test_own_learners(self, tmp_path, monkeypatch):
-        text = "from rmab.learning import Chance\ndef make(luck=1):\n    return Chance() if luck else luck\n"
+        text = "from rmab.learning import RandomLearner\ndef make(luck=1):\n    return RandomLearner() if luck else luck\n"
         (tmp_path / "lucky.py").write_text(text)
         monkeypatch.syspath_prepend(tmp_path)
         assert rmab.make_learner("lucky:make", luck=2).name == "random"
@@ -277,7 +277,7 @@ class TestErrors:
 
     def test_begin_takes_a_view(self):
         with pytest.raises(
-            rmab.errors.ModelError, match=r"a learner begins with a View, for instance task.view\(\), got Task"
+            rmab.errors.ModelError, match=r"a learner begins with a View, for example task.view\(\), got Task"
         ):
             rmab.make_learner("ucmd").begin(small_task())
 

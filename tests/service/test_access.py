@@ -38,7 +38,7 @@ def test_the_store_has_hashes_only(tmp_path: Path) -> None:
         ):
             with pytest.raises(ModelError, match=message):
                 create_token(store.engine, "ann", **options)
-        with pytest.raises(ModelError, match="there is no token 'x'"):
+        with pytest.raises(ModelError, match="unknown token 'x'"):
             revoke_token(store.engine, "x")
 
 

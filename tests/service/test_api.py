@@ -113,7 +113,7 @@ def test_files_in_and_out(call: Caller) -> None:
     assert (wrong.status, wrong.json["location"]) == (422, {"path": "body.csv", "line": 3})
     assert [one["at"] for one in wrong.json["problems"]] == [[3], [4]]
     wrong = call("POST", where, bad.replace(b"asleep", b"lapsed"), content_type="text/csv")
-    assert wrong.json["problems"] == [{"what": "there is no arm 'm99'", "at": [3], "unit": "line", "code": "unknown-arm"}]
+    assert wrong.json["problems"] == [{"what": "unknown arm 'm99'", "at": [3], "unit": "line", "code": "unknown-arm"}]
     joined = call("POST", f"{P}/arms?period=2026-W48", b"arm,group\nn1,north\n", content_type="text/csv")
     assert joined.json["rows"] == 1
 

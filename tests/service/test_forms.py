@@ -242,7 +242,7 @@ def test_a_list_is_changed_before_it_is_made(running: Service) -> None:
     csrf = page.csrf("/p/mothers")
     fields = {"csrf": csrf, "period": "2026-W47", "tag": '"undecided"', "next": "yes", "reason": "asked", "key": "1"}
     refused = page.post("/p/mothers/override", add="m99", **fields)
-    assert (refused.status, b"there is no arm" in refused.content, b'value="m99"' in refused.content) == (422, True, True)
+    assert (refused.status, b"unknown arm" in refused.content, b'value="m99"' in refused.content) == (422, True, True)
     assert page.post("/p/mothers/override", add="m03", remove="m04", **fields).status == 303
     assert page.post("/p/mothers/override", add="m03", remove="m04", **fields).status == 303  # sent twice, done once
     text = page.get("/p/mothers").content.decode()

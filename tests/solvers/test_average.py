@@ -1,4 +1,4 @@
-"""The fluid bound of an endless horizon: against an LP in SciPy, closed forms, every policy of one arm, and joint optima."""
+"""The infinite-horizon fluid bound: against an LP in SciPy, closed forms, every policy of one arm, and joint optima."""
 
 import pickle
 from fractions import Fraction
@@ -246,10 +246,12 @@ class TestErrors:
     def test_what_depends_on_the_time(self, make):
         kernels = np.random.default_rng(0).dirichlet(np.ones(2), size=(3, 2, 2, 2))
         timed = rmab.Problem(rmab.Arms(kernels), 0, 1, 4, [0, 0, 1, 1])
-        with pytest.raises(ModelError, match=rf"^{make.__name__} is for dynamics and rewards that never .* 2 phases"):
+        with pytest.raises(
+            ModelError, match=rf"^{make.__name__} needs dynamics and rewards that do not change, got 2 phases"
+        ):
             make(timed, np.zeros((3, 2, 2, 2)))
         limits = rmab.Problem(rmab.Arms(kernels[:, 0]), 0, [1, 2, 1, 1], 4)
-        with pytest.raises(ModelError, match=rf"^{make.__name__} needs one budget for all steps: this goes from 1 to 2$"):
+        with pytest.raises(ModelError, match=rf"^{make.__name__} needs one budget for all steps, got 1 to 2$"):
             make(limits, np.zeros((3, 2, 2)))
 
     @pytest.mark.parametrize("make", MAKERS[1:])
@@ -258,7 +260,7 @@ class TestErrors:
         plan = rmab.solvers.solve_average_fluid(problem, reward)
         more = rmab.Problem(problem.arms, 0, 2, 4)
         for other, pays in ((more, reward), (problem, reward + 1.0), random_problem(2, 3, 2, 4, 1)):
-            with pytest.raises(ModelError, match=r"^average: it was made for another problem or reward$"):
+            with pytest.raises(ModelError, match=r"^average: it belongs to another problem or reward$"):
                 make(other, pays, average=plan)
         with pytest.raises(ModelError, match=r"average must be an? AverageFluid, got Fluid"):
             make(problem, reward, average=rmab.solvers.solve_fluid(problem, reward))

@@ -124,7 +124,7 @@ def test_what_cannot_be_solved_is_refused() -> None:
     reward = drawn(1)[1]
     with pytest.raises(ModelError, match="solve_exact_average: the budget must be the same at every step"):
         solve_exact_average(rmab.Problem(rmab.Arms.identical([[[1.0], [1.0]]], 2), 0, [1, 2], 2), np.zeros((2, 1, 2)))
-    with pytest.raises(ModelError, match="solve_exact wants a problem and a reward"):
+    with pytest.raises(ModelError, match="solve_exact needs a problem and a reward"):
         solve_exact(None, reward)  # type: ignore[arg-type]
     apart = rmab.Arms.identical(np.eye(2)[:, np.newaxis].repeat(2, axis=1), 1)  # it stays where it starts
     with pytest.raises(SolverError, match="the average may depend on the start"):

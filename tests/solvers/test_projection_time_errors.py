@@ -62,7 +62,7 @@ PLACE = ("arm 1", "phase 2", "state 0", "action 1")
 
 
 def test_sets_that_are_none() -> None:
-    assert not unsaid(BOX.but(low=changed(BOX.low, ((1, 2, 0, 1, 0), 1.5))), *PLACE, "next state 0", "no interval")
+    assert not unsaid(BOX.but(low=changed(BOX.low, ((1, 2, 0, 1, 0), 1.5))), *PLACE, "next state 0", "not an interval")
     assert not unsaid(
         BOX.but(high=changed(BOX.high, ((1, 2, 0, 1), 0.0)), low=changed(BOX.low, ((1, 2, 0, 1), 0.0))), *PLACE, "sums to 0"
     )

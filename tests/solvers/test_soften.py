@@ -58,7 +58,7 @@ def test_shares_and_values_follow_the_formulas() -> None:
     plan = case.solve()
     ahead = np.zeros((len(case.start), case.start.shape[1]))
     for h in range(case.budget.size - 1, -1, -1):
-        rho = case.blind[h]
+        rho = case.uniform[h]
         cells = [case.cell(c, h) for c in range(len(case.start))]
         worth = case.reward[cells] + np.einsum("csay,cy->csa", case.kernels[cells], ahead)
         worth[..., 1] -= plan.prices[h]
@@ -129,14 +129,14 @@ def test_a_sample_of_blocks_stands_for_all() -> None:
 def test_vectorised_functions_have_all_digits() -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([np.linspace(-600, 600, 10_001), rng.normal(0, 1, 1000), 10.0 ** rng.uniform(-12, 2, 1000), [0.0]])
-    for blind in (1e-9, 0.3, 0.5, 0.99):
+    for uniform in (1e-9, 0.3, 0.5, 0.99):
         share, soft = np.empty(x.size), np.empty(x.size)
-        soften_nodes(x, blind, np.empty((2, x.size)), share, soft)
-        odds = np.log(blind / (1 - blind))
+        soften_nodes(x, uniform, np.empty((2, x.size)), share, soft)
+        odds = np.log(uniform / (1 - uniform))
         np.testing.assert_allclose(share, expit(x + odds), rtol=1e-13)
         small = np.abs(x) < 0.5
-        np.testing.assert_allclose(soft[small], np.log1p(blind * np.expm1(x[small])), rtol=1e-11, atol=1e-25)
-        far = np.logaddexp(np.log1p(-blind), np.log(blind) + x)
+        np.testing.assert_allclose(soft[small], np.log1p(uniform * np.expm1(x[small])), rtol=1e-11, atol=1e-25)
+        far = np.logaddexp(np.log1p(-uniform), np.log(uniform) + x)
         np.testing.assert_allclose(soft[~small], far[~small], rtol=1e-12, atol=2e-16)
 
 
@@ -160,7 +160,7 @@ def test_becomes_the_fluid_plan_as_beta_grows(seed: int) -> None:
     assert (plan.occupancy * reward[:, np.newaxis]).sum() == pytest.approx(best.value, rel=1e-4)
 
 
-def test_becomes_blind_as_beta_vanishes() -> None:
+def test_becomes_uniform_as_beta_vanishes() -> None:
     problem, reward = random_problem(1, 5, 3, 6, 2)
     plan = rmab.solvers.soften(problem, reward, 1e-3)
     np.testing.assert_allclose(plan.share, 0.4, atol=2e-3)
@@ -168,20 +168,20 @@ def test_becomes_blind_as_beta_vanishes() -> None:
 
 @pytest.mark.parametrize("beta", [1e-6, 1e-12, 1e-16, 1e-30, 1e-190])
 def test_prices_have_a_limit_as_beta_vanishes(beta: float) -> None:
-    """It is what one more activation of the blind policy is worth: the mean advantage at that step."""
+    """It is what one more activation of the uniform policy is worth: the mean advantage at that step."""
     for seed in range(12):
         problem, reward = random_problem(seed, 7, 3, 6, 2)
         paid = reward + np.array([0.0, 1.0])
         plan = rmab.solvers.soften(problem, paid, beta, tolerance=1e-12)
-        blind, mass = 2 / 7, problem.start_masses
+        uniform, mass = 2 / 7, problem.start_masses
         ahead, worth = np.zeros((7, 3)), []
         for _ in range(6):
             each = paid + np.einsum("nsay,ny->nsa", problem.arms.kernels, ahead)
             worth.append(each[..., 1] - each[..., 0])
-            ahead = (1 - blind) * each[..., 0] + blind * each[..., 1]
+            ahead = (1 - uniform) * each[..., 0] + uniform * each[..., 1]
         for h, gain in enumerate(reversed(worth)):
             assert plan.prices[h] == pytest.approx((mass * gain).sum() / 7, abs=3e-4)
-            rows = (1 - blind) * problem.arms.kernels[:, :, 0] + blind * problem.arms.kernels[:, :, 1]
+            rows = (1 - uniform) * problem.arms.kernels[:, :, 0] + uniform * problem.arms.kernels[:, :, 1]
             mass = np.einsum("ns,nsy->ny", mass, rows)
         assert plan.value == pytest.approx((problem.start_masses * ahead).sum(), abs=1e-4)
         np.testing.assert_allclose(plan.use, 2, rtol=1e-9)
@@ -189,7 +189,7 @@ def test_prices_have_a_limit_as_beta_vanishes(beta: float) -> None:
 
 @pytest.mark.parametrize("seed", [6, 16, 26, 42, 59])
 def test_rewards_that_differ_by_rounding_alone(seed: int) -> None:
-    """0.1 + 0.2 is not 0.3: nothing is at stake, and the plan is blind."""
+    """0.1 + 0.2 is not 0.3: nothing is at stake, and the plan is uniform."""
     problem, _ = random_problem(seed, 11, 3, 8, 3)
     reward = np.where(np.random.default_rng(seed).random((11, 3, 2)) < 0.5, 0.3, 0.1 + 0.2)
     for beta in (1e-3, 1e-2, 1.0, 1e2, 1e3):
@@ -228,7 +228,7 @@ def test_occupancy_and_mass_are_flows() -> None:
         ({"warm": [0.1, np.inf, 0]}, "warm: prices must be 0 or more"),
         ({"warm": "last"}, "warm: not an array of numbers"),
         ({"reward": np.zeros((3, 2))}, "reward must have shape"),
-        ({"problem": rmab.make_task}, "soften wants a problem and a reward, not function"),
+        ({"problem": rmab.make_task}, "soften needs a problem and a reward, got function"),
     ],
 )
 def test_wrong_arguments_are_named(wrong: dict[str, object], words: str) -> None:

@@ -213,11 +213,11 @@ class TestErrors:
     def test_every_plan_uses_more_than_the_budget(self):
         low, high = np.zeros((1, 1, 2, 1)), np.ones((1, 1, 2, 1))
         high[0, 0, 0] = 0.0
-        with pytest.raises(rmab.errors.SolverError, match="every plan uses 3 or more, the budget is 1"):
+        with pytest.raises(rmab.errors.SolverError, match="every plan uses 3 or more, but the budget is 1"):
             stationary_fluid(low, high, np.ones((1, 1, 2)), 1.0, np.array([3.0]))
 
     def test_nowhere_to_stay(self):
-        with pytest.raises(rmab.errors.SolverError, match="block 1 has no states to stay in"):
+        with pytest.raises(rmab.errors.SolverError, match="block 1 has no recurrent states"):
             stationary_fluid(
                 np.zeros((2, 2, 2, 2)),
                 np.array([1.0, 0.0])[:, None, None, None] * np.ones((2, 2, 2, 2)),
@@ -238,7 +238,7 @@ class TestErrors:
             whole(*arguments)
             arguments[-4][:] += 1e-6  # the law
 
-        for wrong, line in ((lazy, "the certified gap is"), (leaky, "the plan misses a constraint by")):
+        for wrong, line in ((lazy, "the certified gap is"), (leaky, "the plan violates a constraint by")):
             monkeypatch.setattr(stationary, "best_gains", wrong)
             with pytest.raises(rmab.errors.SolverError, match=line):
                 stationary_fluid(low, high, reward, budget, weights)

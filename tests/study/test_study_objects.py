@@ -9,7 +9,7 @@ import pytest
 import rmab
 from own_parts import Fade, Mine, Plain, greedy
 from rmab.errors import ModelError
-from rmab.learning import Chance, Fading, Kl, Ucmd
+from rmab.learning import Fading, Kl, RandomLearner, Ucmd
 from rmab.study import LearnerSpec, LocalEngine, Results, Study, TaskSpec, run_study
 from rmab.study.build import learner_of, task_of
 
@@ -27,7 +27,7 @@ def test_names_and_objects_are_entries() -> None:
 @pytest.mark.parametrize(
     ("learner", "name", "options"),
     [
-        (Chance(), "random", {}),
+        (RandomLearner(), "random", {}),
         (Ucmd(), "ucmd", {}),
         (Ucmd(estimator=Fading()), "ucmd", {"estimator": {"name": "fading"}}),
         (Ucmd(confidence=Kl(epsilon=0.1)), "ucmd", {"confidence": {"name": "kl", "epsilon": 0.1}}),
@@ -68,7 +68,7 @@ def test_a_study_of_objects_runs_in_other_processes(tmp_path: Path) -> None:
     assert run_study(study, tmp_path, engine=LocalEngine(1)).finished == 6
 
 
-class Local(Chance):
+class Local(RandomLearner):
     """Of a module that cannot be imported by name."""
 
 
@@ -112,7 +112,7 @@ def test_a_planner_function_plays_in_a_study() -> None:
 
 
 def test_a_learner_of_a_function_or_script_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Inner(Chance):
+    class Inner(RandomLearner):
         pass
 
     with pytest.raises(ModelError, match=r"learner Inner: other processes cannot import it from a function; move it into"):

@@ -19,11 +19,11 @@ from studies import HERE, Inline, small_study
 
 MODULE = """
 import numpy, rmab
-from rmab.learning import Chance
+from rmab.learning import RandomLearner
 
 BUILT = []
 
-class Mine(Chance):
+class Mine(RandomLearner):
     name = "mine"
     def __init__(self):
         BUILT.append("learner")
@@ -116,7 +116,9 @@ class TestSentToWorkers:
         package.mkdir()
         (package / "__init__.py").write_text("")
         (package / "parts.py").write_text("from own_package.kind import Kind as Mine\n")
-        (package / "kind.py").write_text("from rmab.learning import Chance\nclass Kind(Chance):\n    name = 'kind'\n")
+        (package / "kind.py").write_text(
+            "from rmab.learning import RandomLearner\nclass Kind(RandomLearner):\n    name = 'kind'\n"
+        )
         study = small_study(2, ("own_study:Mine", "own_package.parts:Mine"), **OWN)
         status = run_study(study, tmp_path / "out", engine=DaskEngine(running.address))
         assert not status.failures

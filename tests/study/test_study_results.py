@@ -164,8 +164,8 @@ class TestDamage:
             Results.open(finished)
 
 
-OLD = Path(__file__).parent / "format-1"  # written before the columns `chance` and `adaptive`, and before versions
-ADDED = ["chance", "adaptive"]
+OLD = Path(__file__).parent / "format-1"  # written before the columns `random` and `adaptive`, and before versions
+ADDED = ["random", "adaptive"]
 
 
 class TestFormats:
@@ -180,7 +180,7 @@ class TestFormats:
         assert table.schema == SCHEMA
         assert {name: table[name].null_count for name in SCHEMA.names if table[name].null_count} == dict.fromkeys(ADDED, 6)
         assert [one["format"] for one in results.provenance()] == [1, 1]
-        assert np.isnan(results.to_xarray()["chance"]).all()
+        assert np.isnan(results.to_xarray()["random"]).all()
         for job in results.study.jobs():
             mine = table.filter(np.asarray(table["id"]) == job.id).drop_columns(ADDED)
             assert repr(mine.to_pydict()) == repr(pq.read_table(shard_path(old, job.id)).to_pydict())  # NaN is NaN
@@ -191,7 +191,7 @@ class TestFormats:
         assert run_study(study, old, engine=engine) == Status(4, 4, 0, 0)
         assert len(engine.played) == 2
         assert all(path.read_bytes() == content for path, content in before.items())
-        assert Results.open(old).table(ADDED)["chance"].null_count == 6
+        assert Results.open(old).table(ADDED)["random"].null_count == 6
         assert json.loads((old / "study.json").read_text())["format"] == FORMAT
 
     def test_older_runs_are_reported(self, old: Path, tmp_path: Path) -> None:
@@ -237,10 +237,19 @@ class TestFormats:
         with pytest.raises(rmab.errors.FileError, match=r"study.json: does not describe a study \(its format version is"):
             Results.open(finished)
 
+    def test_a_column_that_was_renamed_is_read_under_its_old_name(self, finished: Path) -> None:
+        run_id = small_study().jobs()[0].id
+        table = pq.read_table(shard_path(finished, run_id))
+        older = table.rename_columns(["chance" if name == "random" else name for name in table.column_names])
+        known = {key: value for key, value in provenance_of(table.schema).items() if key != "checksum"}
+        write_shard(finished, run_id, encoded(with_provenance(older, {**known, "format": 2})))
+        assert Results.open(finished).status() == Status(6, 6, 0, 0)
+        assert read_shard(shard_path(finished, run_id), run_id)["random"].equals(table["random"])
+
     def test_a_run_of_this_format_without_a_column_is_damaged(self, finished: Path) -> None:
         path = shard_path(finished, small_study().jobs()[0].id)
         table = pq.read_table(path)
-        write_shard(finished, small_study().jobs()[0].id, encoded(table.drop_columns(["chance"])))
+        write_shard(finished, small_study().jobs()[0].id, encoded(table.drop_columns(["random"])))
         assert Results.open(finished).status() == Status(6, 5, 0, 1)
 
 

@@ -152,7 +152,7 @@ class TestErrors:
 
     def test_a_learner_that_needs_more_than_it_gets(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "hungry.py").write_text(
-            "from rmab.learning.algorithms.oracle import Chance\nclass Hungry(Chance):\n    feedback = 'full'\n"
+            "from rmab.learning import RandomLearner\nclass Hungry(RandomLearner):\n    feedback = 'full'\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(

@@ -29,7 +29,7 @@ def test_harm_is_worst_where_the_budget_is_spent() -> None:
 def test_slack_is_best_where_all_are_active() -> None:
     task = rmab.make_task("harm", hurt=0, budget=20, episodes=2)
     comparators = Comparators(task.problem, task.base_reward[np.newaxis])
-    assert comparators.chance()[0] == pytest.approx(comparators.o1()[0], rel=1e-6)
+    assert comparators.random()[0] == pytest.approx(comparators.o1()[0], rel=1e-6)
     with pytest.raises(ModelError, match="hurt must be at most 20"):
         rmab.make_task("harm", hurt=21)
 
@@ -60,7 +60,7 @@ def test_arms_move_by_the_kernels_of_their_stretch() -> None:
     run = rmab.run(task, "random")
     np.testing.assert_array_equal(run.reward, [3, 3, 2, 2])  # it stays in state 0, then leaves it and comes back
     np.testing.assert_allclose(run.comparators.o1(), run.reward)
-    np.testing.assert_allclose(run.comparators.chance(), run.reward)
+    np.testing.assert_allclose(run.comparators.random(), run.reward)
     assert np.isnan(run.terms()).all()
 
 

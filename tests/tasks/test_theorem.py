@@ -154,7 +154,7 @@ def test_true_kernels_are_told_by_the_run_only() -> None:
     game = rmab.make_task("cpap@noisy", arms=4, budget=2, horizon=4, episodes=3)
     learner = rmab.make_learner("ucmd", confidence="true", estimator="paper", step="active", probes={"every": 0})
     assert learner.privileged == "knows the kernels"
-    with pytest.raises(rmab.errors.ModelError, match="TrueKernels must be told the problem first"):
+    with pytest.raises(rmab.errors.ModelError, match="TrueKernels must be informed of the problem first"):
         learner.begin(game.view())
     run = rmab.run(game, learner, feedback="full")
     assert run.privileged == "knows the kernels and sees all rewards of an episode"

@@ -8,30 +8,47 @@ import os
 import click
 
 from rmab import __version__
-from rmab.cli.program import Program, examples
+from rmab.cli.program import Program, examples, write_sections
 from rmab.cli.screen import say
 from rmab.common import imported, look_in
 
 __all__ = ["main"]
 
-COMMANDS = {  # loaded on use
+SECTIONS = {  # commands with their summaries
+    "A programme and its records": {
+        "example-log": "Write an example log, to try the other commands.",
+        "fit": "Fit a model to a log: the effect of the action in each group.",
+        "list": "List who gets an intervention next, and why.",
+        "evaluate": "Compare the plan with rotation, a random policy and the log.",
+        "measure": "Measure the benefit of past lists, without a model.",
+        "power": "Estimate how long a measurement takes.",
+        "live": "Run a live programme, week by week.",
+    },
+    "Planning with a known model": {
+        "plan": "Find the best policy for a problem.",
+        "bound": "Bound the reward of any policy, with prices and indices.",
+        "planners": "List planners and their options.",
+    },
+    "Research on learning": {
+        "run": "Run a learner on a task.",
+        "study": "Run and report studies: many learners, tasks and rounds.",
+        "tasks": "List tasks and their options.",
+        "learners": "List learners and their options.",
+    },
+    "Installation": {
+        "doctor": "Show versions, memory and missing extras.",
+        "warm": "Compile all code now, so that the first run starts fast.",
+    },
+}
+TARGETS = {  # loaded on use; by default a module and a function with the name of the command
     "tasks": "catalog:tasks",
     "learners": "catalog:learners",
     "planners": "catalog:planners",
-    "run": "run:run",
-    "plan": "plan:plan",
-    "bound": "bound:bound",
-    "fit": "fit:fit",
     "list": "list:weekly",
-    "evaluate": "evaluate:evaluate",
-    "measure": "measure:measure",
     "power": "measure:power",
     "example-log": "fit:example_log",
-    "live": "live:live",
-    "study": "study:study",
-    "warm": "warm:warm",
-    "doctor": "doctor:doctor",
 }
+COMMANDS = {name: TARGETS.get(name, f"{name}:{name}") for section in SECTIONS.values() for name in section}
 
 
 class Commands(Program):
@@ -45,26 +62,30 @@ class Commands(Program):
         """Import a command."""
         return imported(f"rmab.cli.{COMMANDS[name]}") if name in COMMANDS else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands by section."""
+        write_sections(formatter, {title: [*several.items()] for title, several in SECTIONS.items()})
+
 
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
-        ("rmab run cpap@switching ucmd", "run a learner on a case study"),
-        ("rmab plan mine.json", "the best policy for a custom model"),
-        ("rmab fit log.csv --arm id --period week --state state --action called", "a model of a programme's log"),
-        ("rmab list model.npz --budget 100 --csv next-week.csv", "who gets an intervention next, and why"),
-        ("rmab live ask programme.db 2026-W47 --csv list.csv", "this week's list of a live programme"),
-        ("rmab study run paper-cpap --rounds 20 --out results", "the paper's figures, with fewer rounds"),
+        ("rmab example-log log.csv", "a simulated programme of weekly calls"),
+        ("rmab fit log.csv --arm id --period week --state state --action called --out model.npz", "a model of the log"),
+        ("rmab list model.npz --budget 100 --csv next-week.csv", "who gets a call next week, and why"),
+        ("rmab run cpap ucmd", "a learner on a case study"),
     ),
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="rmab")
 def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
-    """Restless multi-armed bandits: plan, learn online, and run programmes with a budget that is never exceeded.
+    """Decide who gets a scarce intervention next, such as a call, a visit or a repair, within a budget.
 
-    Results go to standard output, progress and errors to standard error. --json prints machine-readable output.
-    Exit codes: 0 success, 1 failure, 2 wrong usage or input, 130 stopped by Ctrl-C.
+    An arm is a person or a thing that can get the intervention. Its state, such as engaged or lapsed, changes from
+    period to period. Research calls this problem a restless multi-armed bandit.
+
+    Every command has --help with examples. Exit codes: 0 success, 1 failure, 2 wrong input, 130 stopped by Ctrl-C.
     """
     try:
         here = [os.getcwd()]  # noqa: PTH109  (light)

@@ -56,10 +56,12 @@ def evaluate(
 ) -> None:
     """Compare the plan of a MODEL with no action, rotation, a random policy, and continuing as in the log.
 
-    The intervals include the estimation error: the arms of the log are resampled and the model is fitted again. No
-    benefit is stated if the records do not show that an action helps, or a check of the log reports a problem; the output
-    then starts with the reason and shows a range of results in case unrecorded reasons decided who was selected. Unless
-    actions were drawn at random (`rmab fit --randomised`, recorded chances), every benefit assumes that they did not.
+    The intervals include the estimation error: the arms of the log are resampled and the model is fitted again.
+
+    No benefit is stated if the records do not show that an action helps, or if a check of the log finds a problem. The
+    output then starts with the reason, and shows a range of results in case unrecorded reasons decided who was
+    selected. Without a random draw (`rmab fit --randomised`, or recorded chances), every benefit is stated under the
+    condition that they did not.
     """
     from rmab.estimation.fit import Fit
 

@@ -92,8 +92,9 @@ def fit(
 ) -> None:
     """Fit a model to the LOG of a programme: a CSV, Excel or Parquet file with one row per arm and period.
 
-    The output shows what the action changes in each group, and checks whether the log can show it. All errors in the file
-    are listed together, with line numbers. Missing periods stay missing. Use `rmab list` for the next list.
+    An arm is a person or a thing that can get the action. The output shows the effect of the action in each group, and
+    checks of the log. All errors in the file are listed together, with line numbers. Missing periods stay missing. Use
+    `rmab list` for the next list.
     """
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to

@@ -127,7 +127,7 @@ def weekly(
     machine: bool,
     **options: Any,
 ) -> None:
-    """List who gets an intervention next, from a MODEL of `rmab fit --out`: highest index first, each with a reason.
+    """List who gets an intervention next, from a MODEL of `rmab fit --out`: highest expected benefit first, with reasons.
 
     Rules that contradict each other are an error. If one group gets nearly all places, the output shows the cost of a
     fairer list.

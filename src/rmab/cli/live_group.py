@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.program import examples
+from rmab.cli.program import examples, write_sections
 from rmab.cli.serve import demo, serve, token
 
 if TYPE_CHECKING:
@@ -115,15 +115,63 @@ reason_option = click.option("--reason", required=True, help="Reason, stored in 
 json_option = click.option("--json", "machine", is_flag=True, help="Print JSON.")
 
 
+SECTIONS = {  # commands with their summaries
+    "Start": {
+        "create": "Create a programme.",
+        "init": "Create a programme from a log.",
+        "join": "Add the arms of a file.",
+        "demo": "Show the web page of a simulated programme.",
+    },
+    "Every period": {
+        "ask": "Make the list of a period: who is on it, and why.",
+        "tell": "Report what happened in a period.",
+        "status": "Show what is due, missing or wrong.",
+    },
+    "Changes": {
+        "override": "Add arms to a list, or remove them.",
+        "budget": "Change the budget.",
+        "leave": "Remove arms from the programme.",
+        "correct": "Replace reports.",
+        "missing": "Stop waiting for outstanding reports.",
+        "undo": "Undo an event.",
+    },
+    "Results": {
+        "benefit": "Show the measured benefit of the lists, without a model.",
+        "report": "Write a page with status, benefit and who gets places.",
+        "export": "Write one row per arm and period, for other tools.",
+        "shadow": "Compare the lists with those of another engine.",
+    },
+    "Store and service": {
+        "events": "List the events of the journal.",
+        "verify": "Check that the journal has not been changed.",
+        "backup": "Copy a store while it is in use.",
+        "serve": "Serve a store as a web page and an API.",
+        "token": "Create, list and revoke tokens of the service.",
+    },
+}
+
+
+class Live(click.Group):
+    """The group of commands of live programmes, listed in sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands by section."""
+        write_sections(formatter, {title: [*several.items()] for title, several in SECTIONS.items()})
+
+
 @click.group(
+    cls=Live,
     epilog=examples(
         *((f"rmab live {one} {EXAMPLES[one][0]}", EXAMPLES[one][1]) for one in ("create", "join", "ask", "tell", "status"))
-    )
+    ),
 )
 @click.option("--actor", default="", help="Name of the person who makes changes, stored in the journal.")
 @click.pass_context
 def live(ctx: click.Context, actor: str) -> None:
-    """Run a live programme: lists, reports, corrections and benefit, in a STORE (a file or postgresql://...)."""
+    """Run a live programme: every period it makes a list, takes reports of what happened, and learns from them.
+
+    A STORE is a file, such as programme.db, or a database, postgresql://... Every change is an event in its journal.
+    """
     ctx.obj = actor
 
 

@@ -76,6 +76,14 @@ def examples(*lines: tuple[str, str]) -> str:
     return "\b\nExamples:\n" + "\n".join(shown)
 
 
+def write_sections(formatter: click.HelpFormatter, sections: dict[str, list[tuple[str, str]]]) -> None:
+    """Write commands and their summaries in sections, aligned."""
+    width = max(len(name) for several in sections.values() for name, _ in several)
+    for title, several in sections.items():
+        with formatter.section(title):
+            formatter.write_dl([(name.ljust(width), summary) for name, summary in several])
+
+
 def command(
     *lines: tuple[str, str], name: str | None = None, parent: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:

@@ -100,7 +100,7 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     size = abs(summary["reward"])
     rows = [("reward", *_both(summary["reward"], episodes, size), "", "")]
     for to, regret in summary["regret"].items():
-        share, part = (_percent(summary[unit][to]) for unit in ("share_of_chance", "relative_regret"))
+        share, part = (_percent(summary[unit][to]) for unit in ("relative_to_random", "relative_regret"))
         rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), share, part))
         for term, value in summary["terms"].items() if to == "O1" else ():
             rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), "", ""))

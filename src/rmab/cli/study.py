@@ -69,9 +69,10 @@ def run(
     again: bool,
     machine: bool,
 ) -> None:
-    """Run all unfinished runs of the study NAME (`rmab study list`) or of a TOML file.
+    """Run all unfinished runs of a study.
 
-    Ctrl-C stops; the same command resumes. Results do not depend on the engine or on the number of workers.
+    NAME is a built-in study (`rmab study list`), FILE a TOML file. Ctrl-C stops; the same command resumes. Results
+    do not depend on the engine or on the number of workers.
     """
     from rmab.study import Results, Study
 
@@ -136,7 +137,10 @@ def show(name: str) -> None:
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(ctx: click.Context, folder: Path, machine: bool) -> None:
-    """Show how many runs of the study in FOLDER are finished, missing or damaged, and why runs failed."""
+    """Show the progress of the study in FOLDER.
+
+    The output has the numbers of finished, missing and damaged runs, and why runs failed.
+    """
     from rmab.study import Results
 
     found = Results.open(folder).status()
@@ -154,7 +158,10 @@ def status(ctx: click.Context, folder: Path, machine: bool) -> None:
 @click.option("--out", type=FOLDER, help="Folder of the report; default: FOLDER/report.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def report(folder: Path, out: Path | None, machine: bool) -> None:
-    """Write the report of the study in FOLDER: one HTML file that works offline, and figures as PNG and PDF."""
+    """Write the report of the study in FOLDER.
+
+    It is one HTML file that works offline, and figures as PNG and PDF.
+    """
     from rmab.report import write_report
     from rmab.study import Results
 

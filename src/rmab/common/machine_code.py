@@ -1,4 +1,4 @@
-"""Machine code on disk, for the next process. Whatever is wrong with it is said once, and the code is compiled again.
+"""Machine code on disk, for the next process. A problem is reported once, and the code is compiled again.
 
 It lies in `rmab/compiled-<digest>` in XDG_CACHE_HOME, or ~/.cache. Loading it runs it: so the folder is used only if it is
 this user's and nobody else can write there; and every file begins with a checksum of the rest.
@@ -38,7 +38,7 @@ _compiling = False  # whether the main thread compiles, so that an interrupt wai
 def deferred_interrupt() -> Iterator[None]:
     """Let Ctrl-C wait for the end of a compilation: LLVM calls back into Python, where the exception would be lost.
 
-    A second Ctrl-C does not wait. Where the program has a SIGINT handler of its own, that one is called at the end.
+    A second Ctrl-C does not wait. If the program has its own SIGINT handler, it is called at the end.
     """
     global _compiling  # noqa: PLW0603  (signals have one handler per process)
     handler = signal.getsignal(signal.SIGINT)
@@ -108,7 +108,7 @@ class Dispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **rest: Any) -> None:
         super().__init__(py_func, locals, targetoptions, **rest)
-        own: Any = getattr(self, "_compiler")  # noqa: B009  (its type cannot be told)
+        own: Any = getattr(self, "_compiler")  # noqa: B009  (its type is unknown)
         self._compiler = InnerCompiler(own.py_func, own.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
         self._inner: set[Any] = set()  # the types for which there is an inner function only
         self._linking = False
@@ -154,7 +154,7 @@ def home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "rmab"
 
 
-def fault(folder: Path) -> str:
+def problem_of(folder: Path) -> str:
     """Return what speaks against using code from this folder, or an empty string."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -173,7 +173,7 @@ def opened(digest: str) -> Path | None:
         folder.parent.parent.mkdir(parents=True, exist_ok=True)
         for one in (folder.parent, folder):
             one.mkdir(mode=0o700, exist_ok=True)
-            wrong = fault(one)
+            wrong = problem_of(one)
             if wrong:
                 say_once(one, wrong)
                 return None
@@ -187,7 +187,7 @@ def opened(digest: str) -> Path | None:
 
 def cleared() -> tuple[int, int]:
     """Remove the machine code of all versions, where it is this user's; return how many files, and their bytes."""
-    if not home().is_dir() or fault(home()):
+    if not home().is_dir() or problem_of(home()):
         return 0, 0
     sizes: list[int] = []
     for folder in home().glob("compiled-*"):
@@ -251,7 +251,7 @@ class Store(_Cache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the code of a signature, if there is room."""
+        """Keep the code of a signature, if there is space."""
         if data.lifted or data.library.has_dynamic_globals:
             return
         body = serialize.dumps((sig, data._reduce()))

@@ -61,12 +61,12 @@ KINDS = {
     "rmab policy": Kind("an index policy", "rmab.play.index_policy:IndexPolicy", "rmab.IndexPolicy.load"),
     "rmab policy rolling": Kind("a rolling policy", "rmab.planners.rolling:Rolling", "rmab.planners.Rolling.load"),
     "rmab policy lp-update": Kind("an LP-update policy", "rmab.planners.rolling:LpUpdate", "rmab.planners.LpUpdate.load"),
-    "rmab policy id": Kind("an ID policy", "rmab.planners.endless:IdPolicy", "rmab.planners.IdPolicy.load"),
+    "rmab policy id": Kind("an ID policy", "rmab.planners.infinite:IdPolicy", "rmab.planners.IdPolicy.load"),
     "rmab policy set-expansion": Kind(
         "a set-expansion policy", "rmab.planners.expansion:SetExpansion", "rmab.planners.SetExpansion.load"
     ),
     "rmab plan": Kind("the result of rmab.plan", "rmab.planners.plan:PlanResult", "rmab.PlanResult.load"),
-    "rmab policy ftva": Kind("an FTVA policy", "rmab.planners.endless:Ftva", "rmab.planners.Ftva.load"),
+    "rmab policy ftva": Kind("an FTVA policy", "rmab.planners.infinite:Ftva", "rmab.planners.Ftva.load"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Who may get a place: ids with an index, and whatever else a decision can use."""
+"""Who may get a place: ids with an index, and everything else that a decision can use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rmab.errors import ModelError
 from rmab.logs.roster import Roster
 from rmab.logs.words import PLAIN_WORDS, Words
 
-DIGITS = 9  # of the largest index: what is equal so far is equal
+DIGITS = 9  # of the largest index: relative differences below this count as ties
 FAMILIAR = 7  # the largest degree of familiarity
 LONGEST = 2**31  # periods that can be counted
 
@@ -40,36 +40,35 @@ class Candidates(ReadOnly):
     roster : Roster
         Their ids, and the columns of groups that caps and fairness use.
     index : (N,) float array
-        What acting on each arm now is worth, in `words.unit`.
+        Expected gain of acting on each arm now, in `words.unit`.
     states : tuple of str
-        (N,) the state of each in words; empty where it is not known.
+        (N,) the state of each in words; empty if unknown.
     waited : (N,) int array
-        Periods since the arm was last acted on. Of equals, who has waited longest goes first; floors count on it.
+        Periods since the arm was last acted on. Ties go to the arm that has waited longest; floors use it.
     never : (N,) bool array
-        Who was never acted on.
+        Whether the arm was never acted on.
     details : tuple of str
-        (N,) what explains the index, in words, for the reasons; may be empty.
+        (N,) text that explains the index, used in the reasons; may be empty.
     period : str
         The period that is decided, in words.
     words : Words
-        What an action, a period and a unit of the index are called.
+        Names of an action, a period and the unit of the index.
     least : float
-        Arms get a place by index only above this: 0, or minus infinity where all places are to be filled.
+        Smallest index that earns a place: 0, or minus infinity to fill all places.
     unseen : tuple of str
-        States in which the effect of an action was never seen.
+        States in which no action was ever recorded, so its effect is unknown.
     gone : tuple of str
         Ids of arms that have left.
     done : tuple of str
-        Ids of arms that were acted on in this period already: they get a place only by name.
+        Ids of arms that were already acted on in this period: they get a place only if `must` names them.
     why : str
-        Why the list is for this period.
+        Explains why the list is for this period.
     dialect : Dialect, optional
         How the log's CSV file is written.
     seen : (N,) int array, optional
-        Actions that were seen in arms like this one: of the same group. Random places go rather to arms of which little is
-        known.
+        Number of recorded actions in the arm's group. Random places prefer arms of groups with few records.
     cost : (N,) float array, optional
-        What acting on each arm costs, where that differs; the index is then per unit of cost.
+        Cost of acting on each arm, if costs differ; the index is then per unit of cost.
 
     Examples
     --------
@@ -120,12 +119,12 @@ class Candidates(ReadOnly):
         least: float = 0.0,
         cost: Costs | None = None,
     ) -> Candidates:
-        """Return candidates from indices (N,), or from a table of ids and indices; all else may be left out.
+        """Return candidates from indices (N,), or from a dictionary of ids and indices; everything else is optional.
 
         Parameters
         ----------
         index : array_like of float, shape (N,), or dict of str to float
-            What acting on each arm is worth.
+            Expected gain of acting on each arm.
         ids : sequence, optional
             (N,) the ids; by default '0', '1', ...
         groups : dict of str to sequence of str, optional
@@ -139,7 +138,7 @@ class Candidates(ReadOnly):
         cost : float, array_like (N,), dict of str to float, or path, optional
             What acting on each arm costs; a file has the columns id and cost. The index is then per unit of cost.
         """
-        expect(words, Words, "words", "; for instance Words(action='call', period='week')")
+        expect(words, Words, "words", "; for example Words(action='call', period='week')")
         expect(period, str, "period")
         for name, given in (("ids", ids), ("states", states)):
             if given is not None and not is_several(given):
@@ -159,29 +158,29 @@ class Candidates(ReadOnly):
 
     @property
     def scale(self) -> float:
-        """The largest index in size, by which ties are judged."""
+        """The largest index in size, the scale of ties."""
         return max(float(np.abs(self.index).max(initial=0.0)), 1e-300)
 
     @property
     def level(self) -> FloatArray:
-        """(N,) the index in parts of the largest, rounded: arms of the same level are equal."""
+        """(N,) the index relative to the largest, rounded: arms of the same level are tied."""
         return np.asarray(np.round(self.index / self.scale, DIGITS)) + 0.0
 
     @property
     def helped(self) -> BoolArray:
-        """(N,) who is worth a place by index."""
+        """(N,) whose index earns a place."""
         return np.asarray(
             self.level > (np.round(self.least / self.scale, DIGITS) if np.isfinite(self.least) else self.least)
         )
 
     @property
     def familiarity(self) -> IntArray:
-        """(N,) 0 where no action was seen in like arms, 1 up to 2, 2 up to 6, ..., 7 from 127 on."""
+        """(N,) 0 if no action was recorded in the arm's group, 1 for up to 2, 2 for up to 6, ..., 7 from 127 on."""
         assert self.seen is not None
         return np.asarray(np.minimum(np.log2(self.seen + 1.0), FAMILIAR).astype(np.int64))
 
     def rank(self, draws: FloatArray) -> IntArray:
-        """Return the arms, the highest index first; of equals, who has waited longest, and then by random draws (N,).
+        """Return the arms, the highest index first; ties go to the longest waiting, then by random draws (N,).
 
         With costs, the dearer go before the draws, as they are the harder to fit.
         """

@@ -1,4 +1,4 @@
-"""The best kinds of arms under caps of groups, and what one more place under each cap is worth."""
+"""The best kinds of arms under caps of groups, and the price of each cap: the gain from one more place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rmab.errors import SolverError
 
 @dataclass(frozen=True, eq=False)
 class Cap:
-    """At most `most` arms of a group (N,), which is called by its label."""
+    """At most `most` arms of a group (N,), whose name is its label."""
 
     label: str
     members: BoolArray
@@ -23,25 +23,25 @@ class Cap:
 
 
 def caps_cross(member: BoolArray) -> bool:
-    """Return whether something is under two caps, by member (C, K)."""
+    """Return whether some kind is under two caps, by member (C, K)."""
     return bool(member.sum(axis=0).max(initial=0) > 1)
 
 
 def take_line(line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray, room: IntArray, places: int) -> Outcomes:
-    """Return how many arms of each kind get a place, if the first of a line go first.
+    """Return how many arms of each kind get a place, if they are served in the order of a line.
 
     Parameters
     ----------
     line : two (L,) int arrays
-        Kinds, and the block of each: kinds of a block are equal, and a draw decides between them.
+        Kinds, and the block of each: kinds of a block are tied, and a random draw decides.
     free, member, room
         (K,) arms of every kind; (C, K) which kinds are under which cap; (C,) places left under each.
     places : int
-        Places in all.
+        Total number of places.
     """
     kinds, block = line
     counts, sizes = np.zeros(free.size, dtype=np.int64), free[kinds]
-    if caps_cross(member[:, kinds]):  # the order of kinds decides between equals
+    if caps_cross(member[:, kinds]):  # ties are broken by the order of kinds
         left, spare = np.array(room), places
         for k in kinds:
             inside = member[:, k]
@@ -70,7 +70,7 @@ def take_line(line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray
 
 
 def _allowed(sizes: IntArray, member: BoolArray, room: IntArray) -> IntArray:
-    """(L,) how many of every kind of a line its cap leaves a place; no kind is under two."""
+    """(L,) how many arms of each kind of a line get a place under its cap; no kind is under two caps."""
     allowed = sizes.copy()
     for inside, left in zip(member, room, strict=True):
         mine = np.where(inside, sizes, 0)
@@ -81,7 +81,7 @@ def _allowed(sizes: IntArray, member: BoolArray, room: IntArray) -> IntArray:
 def price_caps(
     worth: FloatArray, kinds: IntArray, taken: IntArray, free: IntArray, member: BoolArray, room: IntArray, places: int
 ) -> FloatArray:
-    """(C,) what one more place under each cap is worth, where no kind is under two: worth (K,), taken and free (K,)."""
+    """(C,) the price of each cap, if no kind is under two caps: worth (K,), taken and free (K,)."""
     allowed, given = _allowed(free[kinds], member[:, kinds], room), taken[kinds]
     last = float(worth[kinds[given > 0]].min(initial=np.inf)) if 0 < places == given.sum() else 0.0
     blocked = np.where(member[:, kinds] & (allowed < free[kinds]), worth[kinds], -np.inf)
@@ -91,10 +91,10 @@ def price_caps(
 def select_best(
     worth: FloatArray, kinds: IntArray, free: IntArray, member: BoolArray, room: IntArray, places: int
 ) -> tuple[IntArray, FloatArray]:
-    """Choose the best under caps that cross, by an integer programme; as many places as can be are filled.
+    """Choose the best under caps that cross, by an integer programme; as many places as possible are filled.
 
-    Returns counts (K,), and what one more place under each cap is worth (C,), by the linear relaxation. worth and free are
-    (K,), kinds (L,) are those to choose from, the best first, equals in the order in which they get their places.
+    Returns counts (K,), and the price of each cap (C,), by the linear relaxation. worth and free are
+    (K,), kinds (L,) are those to choose from, the best first, ties in the order in which they get places.
     """
     counts, prices = np.zeros(free.size, dtype=np.int64), np.zeros(len(room))
     if not kinds.size or places <= 0:
@@ -103,7 +103,7 @@ def select_best(
     by, free_of = np.argsort(cell, kind="stable"), np.bincount(cell, weights=free[kinds])
     before = np.empty(kinds.size)
     before[by] = np.cumsum(free[kinds[by]]) - free[kinds[by]] - (np.cumsum(free_of) - free_of)[cell[by]]
-    kinds = kinds[before <= places]  # no more of a cell can have a place: they are the best first
+    kinds = kinds[before <= places]  # no more arms of a cell can get a place: the best come first
     keys = np.column_stack([member[:, kinds].T, worth[kinds]])
     alike, one_of = np.unique(keys, axis=0, return_inverse=True)
     one_of = one_of.reshape(-1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rmab.logs.findings import list_some
 
-UNSEEN = "not in the last list's file"  # why an arm is new, where nobody can tell
+UNSEEN = "not in the last list's file"  # reason of a new arm if the last list does not show one
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Changes:
     period : str
         The period of the last list.
     words : tuple of str
-        (N,) for each arm 'again', 'new: why', 'dropped: why', or nothing where it is on neither list.
+        (N,) for each arm 'again', 'new: why', 'dropped: why', or empty if it is on neither list.
     gone : tuple of str
-        Ids on the last list that are not in the programme any more.
+        Ids on the last list that are no longer in the programme.
     """
 
     period: str
@@ -48,7 +48,7 @@ class Changes:
             parts.append(f"{sum(several.values()):,} {name}" + (f" ({why})" if why else ""))
         found = [f"Since the list for {self.period or 'the last period'}: {'; '.join(parts)}"]
         if self.gone:
-            found.append(f"On the last list, and not in the programme any more: {list_some(self.gone, 5)}")
+            found.append(f"On the last list, but no longer in the programme: {list_some(self.gone, 5)}")
         if UNSEEN in new:
-            found.append("The last list's file does not hold everybody, so some have no reason here: write it with --all")
+            found.append("The file of the last list is not complete, so some reasons are missing; write it with --all")
         return found

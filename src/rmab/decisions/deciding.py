@@ -46,15 +46,15 @@ def decide(
     since: Last | None = None,
     seed: int = 0,
 ) -> Decision:
-    """Decide who is activated now: those for whom it is worth most, under the rules of the programme, and why.
+    """Decide which arms to activate now: those with the largest expected gain, under the rules of the programme.
 
     Parameters
     ----------
     source : Fit, EpisodePlan, PlanResult, IndexPolicy, Candidates, dict of str to float, or array_like (N,)
         What the indices come from. A model is planned for `horizon` periods. The plan of a learner, or an index policy,
-        needs the `states` now and the `step`. Indices made by hand are a table of ids, or an array with `ids`.
+        needs the `states` now and the `step`. Custom indices are a dictionary of ids, or an array with `ids`.
     budget : int or float, optional
-        How many can be activated; by default as many as in a period of the log, on average, or the budget of the policy.
+        Number of places; by default the average number of actions per period of the log, or the policy's budget.
         With costs, how much can be spent.
     cost : float, array_like (N,), dict of str to float, or path, optional
         What acting on each arm costs; a file has the columns id and cost. The index is then per unit of cost. The highest
@@ -62,44 +62,44 @@ def decide(
     horizon : int
         Number of periods to plan ahead, for a model.
     states : array_like, shape (N,), optional
-        For a plan or a policy the states as numbers; for indices made by hand in words.
+        For a plan or a policy the states as numbers; for custom indices their names.
     step : int
         The step of the episode, for a plan or a policy.
     ids, groups, waited, words
-        Of the arms, as in `Candidates.of`; a model knows them, and refuses them.
+        Of the arms, as in `Candidates.of`; not for a model, which has them.
     period : str
         The period that the list is for. A model finds it in the log: the last period, if nobody was acted on in it, else
         the next; `notes` says why.
     floor : int, optional
-        Everybody has a turn at least every so many periods. Whoever is due goes first; refused where the budget is too
+        Everybody has a turn at least every `floor` periods. Arms that are due go first. An error if the budget is too
         small for it.
     must, must_not : ids
-        Who is on the list, or not on it, whatever the plan says.
+        Who is on the list, or not on it, regardless of the index.
     caps : dict of str to int, optional
         The most that a group gets: ``{"district=north": 20}``.
     random_share : float
-        Part of the places that change hands at random: of those whom the index chooses so many are left out, at most half,
-        and as many others are drawn. So `rmab.data.measure` can tell later what the lists brought. Where costs differ,
+        Fraction of the places to randomise: of the arms that the index chooses, so many are left out, at most half,
+        and as many others are drawn instead. `rmab.data.measure` then estimates the effect of the lists. Where costs differ,
         places change hands between arms of the same cost.
     rules : functions, optional
-        Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are asked after
+        Custom rules. Each gets the `Draft`, and returns the numbers of the arms that it gives a place; they are called after
         the floor and before the index.
     since : Decision or path, optional
-        The last list, or its file: `Decision.changes` then says who is new, again on the list or dropped, and why. A file
-        shows most if everybody is in it, ``save(path, upcoming=None)``.
+        The last list, or its file: `Decision.changes` then shows who is new, again on the list or dropped, and why. A file
+        gives most reasons if it contains everybody: ``save(path, upcoming=None)``.
     seed : int
-        Random seed of ties and draws, which have independent numbers: hashes of seed, period, purpose and id. Of equals,
-        who has waited longest goes first. `probability` is exact over all seeds, with what custom rules chose as given.
+        Random seed of ties and draws, which have independent numbers: hashes of seed, period, purpose and id. Ties go
+        to the arm that has waited longest. `probability` is exact over all seeds, with what custom rules chose as given.
 
     Returns
     -------
     Decision
-        Ranks, reasons, prices and notes. Places stay empty where acting is expected to help nobody any more.
+        Ranks, reasons, prices and notes. Places stay empty if acting is expected to help nobody else.
 
     Raises
     ------
     ModelError
-        Where rules cannot be met together, or name who or what is not there.
+        If rules contradict each other, or name unknown arms or groups.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def decide(
 
 
 def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Collection[str] = ()) -> BoolArray:
-    """(N,) the arms that are named; ModelError where one is unknown, or has left. Some may be left out."""
+    """(N,) the arms that are named; ModelError if one is unknown, or has left."""
     if not is_several(ids):
         raise ModelError(f"{what} must be a list of ids, got {ids!r:.40}")
     absent = set(but)
@@ -176,23 +176,23 @@ def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Colle
     unknown = [one for one in dict.fromkeys(given) if one not in places]
     if unknown:
         why = "; some of them are taken to have left (gone_after)" if set(candidates.gone) & set(unknown) else ""
-        raise ModelError(f"{what}: there is no arm {list_some([quote(one) for one in unknown])}{why}")
+        raise ModelError(f"{what}: unknown arm {list_some([quote(one) for one in unknown])}{why}")
     found = np.zeros(len(candidates.roster.ids), dtype=bool)
     found[[places[one] for one in given]] = True
     return found
 
 
 def _find_caps(candidates: Candidates, caps: Mapping[str, int]) -> tuple[Cap, ...]:
-    """Return the caps with their members; ModelError where there is no such group."""
+    """Return the caps with their members; ModelError if a group is unknown."""
     if not isinstance(caps, Mapping):
-        raise ModelError(f"caps must name groups and how many they get at most, {{'district=north': 20}}, got {caps!r:.40}")
+        raise ModelError(f"caps must name groups and limits, for example {{'district=north': 20}}, got {caps!r:.40}")
     found = []
     for name, most in caps.items():
         label, members = candidates.roster.members(name, "caps")
         limit = as_integer(most, f"caps: {name}")
         if limit < 0:
-            raise ModelError(f"caps: {name} must get 0 or more, got {limit}")
+            raise ModelError(f"caps: {name} must be 0 or more, got {limit}")
         found.append(Cap(label, members, limit))
     if len({one.label for one in found}) < len(found):
-        raise ModelError("caps: a group is named twice")
+        raise ModelError("caps: a group is given twice; keep one")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""A decision: who is activated in a period, with index, rank, rule, probability and reason, and who would be next."""
+"""A decision: who is activated in a period, with index, rank, rule, probability and reason, and the runners-up."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from rmab.errors import ModelError, many
 from rmab.logs.roster import Roster
 from rmab.logs.words import Words
 
-LEFT_OUT = "left out at random"  # how the reason of an arm begins that the index chose, and the draw left out
+LEFT_OUT = "left out at random"  # start of the reason of an arm that the index chose and the draw left out
 UNFIT = "does not fit"  # how the reason of an arm begins that costs more than what is left
-ROUNDING = 1e-8  # of the largest index: ranks of what is closer may be in any order
+ROUNDING = 1e-8  # relative to the largest index: closer indices may be ranked in any order
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Decision(ReadOnly, Stored):
     arms, states : tuple of str
         (N,) the ids of all arms, and their states in words.
     index : (N,) float array
-        What acting on each arm now is worth, in `words.unit`.
+        Expected gain of acting on each arm now, in `words.unit`.
     rank : (N,) int array
         0 for the arm of the highest index.
     rule : tuple of str
@@ -79,21 +79,21 @@ class Decision(ReadOnly, Stored):
     probability : (N,) float array
         The probability of being on the list that each arm had, over all seeds; NaN only in files of older versions.
     reasons : tuple of str
-        (N,) in a sentence.
+        (N,) why, in a sentence.
     prices : dict of str to float
-        What one more place under each cap is worth.
+        Price of each cap: the gain from one more place.
     fairness : tuple of Fairness
-        Groups that take nearly all, and what a fairer list would cost.
+        Groups that get nearly all places, and the cost of a fairer list.
     notes : tuple of str
         What a reader should know.
     words : Words
-        What an action, a period and a unit of the index are called.
+        Names of an action, a period and the unit of the index.
     groups : dict of str to tuple of str, optional
         Columns of groups, each (N,).
     changes : Changes, optional
-        What changed since the last list, where one was given.
+        What changed since the last list, if it was given.
     dialect : Dialect, optional
-        How a CSV file of it is written, where that is not with commas in UTF-8: as the log was.
+        Format of CSV files, if not comma-separated in UTF-8: that of the log.
     cost : (N,) float array, optional
         What acting on each arm costs, where that differs; the index is then per unit of cost.
 
@@ -136,7 +136,7 @@ class Decision(ReadOnly, Stored):
         if np.unique(self.rank).size < count:
             raise ModelError("rank must be 0, 1, 2, ... of the arms, each once", field="rank")
         if (np.diff(self.index[order]) > np.abs(self.index).max(initial=0.0) * ROUNDING).any():
-            raise ModelError("rank does not go with index: the highest index has rank 0", field="rank")
+            raise ModelError("rank does not match index: the highest index has rank 0", field="rank")
         chance = as_floats(self.probability, "probability")
         as_table(np.where(np.isnan(chance), 0.0, chance), "probability", (count,), 0.0, 1.0)
         object.__setattr__(self, "probability", frozen(chance))
@@ -176,9 +176,9 @@ class Decision(ReadOnly, Stored):
         return np.asarray(places[np.argsort(self.rank[places], kind="stable")])
 
     def rows(self, upcoming: int | None = 0, *, first: int | None = None) -> list[Row]:
-        """Return the list, the best first (of it no more than `first`), and below it so many who would be next.
+        """Return the list, the best first (of it no more than `first`), followed by `upcoming` runners-up.
 
-        upcoming=None: everybody else, who would be next or not. Whoever was dropped since the last list comes at the end.
+        upcoming=None: everybody else. Arms that were dropped since the last list come at the end.
         """
         return [self._row(int(n)) for n in self._lines(upcoming, first)]
 
@@ -214,16 +214,16 @@ class Decision(ReadOnly, Stored):
                 own = f"{name} (group)" if name in table.column_names else name
                 table = table.append_column(own, pa.array([values[n] for n in line], pa.string()))
         except UnicodeEncodeError as error:
-            raise ModelError(f"{error.object!a:.60} is half a letter: no table can hold it") from error
+            raise ModelError(f"{error.object!a:.60} has half a character (a surrogate): cannot be written") from error
         return table
 
     def save(self, path: str | os.PathLike[str], upcoming: int | None = 10, *, raw: bool = False) -> None:
         """Write the decision to a file, by its suffix; FileError if it cannot be written.
 
-        `.csv`, `.parquet` and `.xlsx` hold the list for people, and so many who would be next (None: everybody, as
-        `rmab.data.measure` needs it); a CSV file is written as that of the log was. `.npz` and `.json` hold everything, and
-        `load` reads them. In a CSV file, text that a spreadsheet would take for a formula gets an apostrophe before it,
-        unless it is to be `raw`, for programs.
+        `.csv`, `.parquet` and `.xlsx` contain the list for people, and `upcoming` runners-up (None: everybody, as
+        `rmab.data.measure` needs it); a CSV file is written as that of the log was. `.npz` and `.json` contain all,
+        and `load` reads them. In a CSV file, text that a spreadsheet would read as a formula gets an apostrophe,
+        unless `raw` is set, for programs.
         """
         if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
             write_table(self.to_table(upcoming), path, raw=raw, dialect=self.dialect or PLAIN_DIALECT)
@@ -236,7 +236,7 @@ class Decision(ReadOnly, Stored):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Decision:
-        """Return the decision of such fields, checked as on construction; ModelError where they do not form one."""
+        """Build the decision from its fields, checked as on construction; ModelError if they are not valid."""
         return unpack(cls, fields)
 
     def __repr__(self) -> str:

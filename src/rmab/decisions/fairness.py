@@ -1,8 +1,8 @@
-"""Who gets the places of a list, group by group; and where one takes nearly all, what a fairer list would cost.
+"""Who gets the places of a list, group by group; and the cost of a fairer list if one group gets nearly all.
 
-The fairer list gives every group at most its part of the places, by how many arms it has. What the list brings is a
-linear programme, and the fairer one has a constraint more: its price, the dual variable, is what the group's last lost
-place was worth more than the place that took its stead.
+The fairer list gives every group at most its share of the places, in proportion to its arms. The value of a list is a
+linear programme, and the fairer one has one more constraint. Its price, the dual variable, is the difference between
+the last place that the group loses and the place that replaces it.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from rmab.decisions.filling import Choice, Randomness, fill_places
 from rmab.decisions.rules import LOT, Rules
 from rmab.logs.words import Words
 
-NEARLY_ALL, TIMES = 0.8, 1.25  # part of the places that is nearly all, if it is so many times the part of the arms
-LEAST = 5  # places below which nobody would wonder
+NEARLY_ALL, TIMES = 0.8, 1.25  # share of the places that is nearly all, if it is this many times the share of the arms
+LEAST = 5  # with fewer places, no warning
 
 
 @dataclass(frozen=True)
 class Fairness:
-    """A group that takes nearly all places.
+    """A group that gets nearly all places.
 
     Attributes
     ----------
     group : str
         Which: 'district=north'.
     places, of : int
-        How many it gets, and how many there are.
+        Places that it gets, and places in all.
     part : float
-        Its part of all arms.
+        Its share of all arms.
     fair : int
-        How many it would get by its part.
+        Places that it would get by its share.
     cost : float
-        What the fairer list brings less, in the unit of the rewards, over the horizon.
+        Value that the fairer list loses, in the unit of the rewards, over the horizon.
     total : float
-        What the list brings.
+        Value of the list.
     price : float
-        What one more place for the group is worth beyond what another does with it: the dual price of its fair share.
+        Dual price of its fair share: how much more one place is worth in this group than elsewhere.
     """
 
     group: str
@@ -54,7 +54,7 @@ class Fairness:
 
 
 def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source: Randomness) -> tuple[Fairness, ...]:
-    """Return the groups that take nearly all places of a list, one per column at most; source as in `fill_places`."""
+    """Return the groups that get nearly all places of a list, one per column at most; source as in `fill_places`."""
     found, roster = [], candidates.roster
     worth = candidates.index if candidates.cost is None else candidates.index * candidates.cost
     used = int(choice.listed.sum())
@@ -71,7 +71,7 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source
             for k, value in enumerate(values)
         )
         if any((rules.must & cap.members).sum() > cap.most for cap in caps):
-            continue  # arms by name do not fit fair shares
+            continue  # arms in `must` exceed the fair shares
         budget = max(used - rules.random, int(rules.must.sum())) if candidates.cost is None else rules.budget
         fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), source)
         total, fair = (float(worth[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
@@ -82,14 +82,14 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source
 
 
 def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]:
-    """Return one sentence for each group that takes nearly all."""
+    """Return one sentence for each group that gets nearly all places."""
     warnings = []
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
         moved = f"the last {words.action} that moves to others costs {one.price:.3g} {words.unit}"
         warnings.append(
-            f"{one.group} takes {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the programme. By its "
-            f"part it would have {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% "
+            f"{one.group} gets {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the programme. In "
+            f"proportion it would get {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% "
             f"less). The price of that fairness: {moved}"
         )
     return tuple(warnings)

@@ -1,9 +1,9 @@
-"""Who gets the places of a list, and the probability that everybody had of getting one.
+"""Who gets the places of a list, and the probability of each arm to get one.
 
-Places are given in turn: by name, by the floor, by custom rules, and by index. Then some change hands at random, so that
-what they bring can be measured: of those whom the index chooses some are left out, at most half, and some of the others get
+Places are given in turn: by name, by the floor, by custom rules, and by index. Then some are randomised, so that
+the effect can be measured: of the arms that the index chooses some are left out, at most half, and some others get
 a place. Every purpose has its own random numbers. Arms of a kind (`Kinds`) differ in nothing but their draw: counts of kinds
-describe all lists that could have been drawn. There are few of them, and the probability of an arm is a sum over them,
+describe all lists that could have been drawn. There are few of them, so the probability of an arm is a sum over them,
 without any simulation.
 """
 
@@ -26,11 +26,11 @@ from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Draft, Rules, ask_rule
 from rmab.decisions.spending import ROUNDING, swap_alike, take_fitting
 
 EXACT = 14  # digits of a sum of probabilities
-TIES = "ties"  # the purpose of the numbers that decide between equals
+TIES = "ties"  # purpose of the random numbers that break ties
 
 
 def draw_numbers(ids: Sequence[str], seed: int, about: str) -> FloatArray:
-    """(N,) a number in [0, 1) for every arm, by a hash of seed, what it is about, and id."""
+    """(N,) a number in [0, 1) for every arm, a hash of seed, topic and id."""
     salt = f"{seed}/{about}/".encode("utf-8", "surrogatepass")
     digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids]
     return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
@@ -38,7 +38,7 @@ def draw_numbers(ids: Sequence[str], seed: int, about: str) -> FloatArray:
 
 @dataclass(frozen=True)
 class Randomness:
-    """Random numbers in [0, 1), independent for every purpose, by a hash of seed, period, purpose and id.
+    """Random numbers in [0, 1), independent for every purpose: a hash of seed, period, purpose and id.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Randomness:
     period: str = ""
 
     def numbers(self, ids: Sequence[str], purpose: str) -> FloatArray:
-        """(N,) a number for every arm: who joins does not change the others'."""
+        """(N,) a number for every arm, unchanged when others join."""
         return draw_numbers(ids, self.seed, f"{self.period}/{purpose}")
 
     def number(self, purpose: str) -> float:
@@ -63,11 +63,11 @@ class Randomness:
 class Choice:
     """Who gets a place.
 
-    rule (N,): the name of the rule that gave it, empty for none. probability (N,): that each arm had of getting one, over
-    ties and draws, with what custom rules chose as given. left_out (N,): whom the index chose and the draw left out. draws
-    (N,): the random number of each that decides whether its place changes hands. prices: what one more place under each cap
-    is worth. overdue: arms that a floor should have reached, but could not. Where arms have costs, left: what is not spent,
-    and unfit (N,): who is worth more than some on the list, and costs more than this.
+    rule (N,): the name of the rule that gave it, empty for none. probability (N,): of each arm to get one, over
+    ties and draws, with what custom rules chose as given. left_out (N,): chosen by the index, left out by the draw. draws
+    (N,): the random number of each that decides whether its place is randomised. prices: the gain from one more place
+    under each cap. overdue: arms that a floor should have reached, but could not. With costs, left: the unspent
+    budget, and unfit (N,): arms with a higher index than some on the list, that cost more than this.
     """
 
     rule: Any
@@ -90,7 +90,7 @@ class Stage(ReadOnly):
     """A list as it stands, in counts of kinds.
 
     open (N,): who may get a place. free (K,): how many of them are of each kind. room (C,): places left under each cap.
-    places: how many are left for floors and custom rules: those that change hands at random are kept for the index. left:
+    places: places left for floors and custom rules; those to randomise are reserved for the index. left:
     what may still be spent, where arms have costs.
     """
 
@@ -111,14 +111,14 @@ class Stage(ReadOnly):
         return cls(kinds, rules, able, kinds.count(able), room, places, rules.budget - kinds.spent(listed))
 
     def after(self, counts: IntArray) -> Stage:
-        """Return the stage once so many of each kind (K,) are listed, too; `open` stays."""
+        """Return the stage after so many more of each kind (K,) are listed; `open` stays."""
         room, places = self.room - self.kinds.member @ counts, self.places - int(counts.sum())
         return replace(self, free=self.free - counts, room=room, places=places)
 
     def by_floor(self) -> Outcomes:
         """Give places to arms that are due, the longest waiting first, and to as many more as later periods could not serve.
 
-        Whoever is due and can have a place under the caps has one, as far as places go.
+        Every arm that is due and fits under the caps gets a place, as long as there are places.
         """
         found: Outcomes = [(CERTAIN, np.zeros_like(self.free))]
         if not self.rules.floor:
@@ -136,11 +136,11 @@ class Stage(ReadOnly):
         if not caps_cross(self.kinds.member[:, due]):
             return take_line(line, self.free, self.kinds.member, self.room, self.places)
         longest = int(waited[due].max())
-        worth = (waited - longest) / max(longest, 1)  # none is above 0: as many as can be, then the longest waiting
+        worth = (waited - longest) / max(longest, 1)  # none is above 0: as many as possible, then the longest waiting
         return [(CERTAIN, select_best(worth, line[0], self.free, self.kinds.member, self.room, self.places)[0])]
 
     def _by_deadline(self, inside: BoolArray, most: int) -> Outcomes:
-        """Serve those of the kinds inside (K,) who would be late, if only so many can have their turn in later periods.
+        """Serve arms of the kinds inside (K,) that would be late, if at most `most` can have their turn in a later period.
 
         Of the arms that are due within d more periods, all beyond d times `most` must have their turn now.
         """
@@ -151,7 +151,7 @@ class Stage(ReadOnly):
         return take_line(line, self.free, self.kinds.member, self.room, min(need, self.places))
 
     def by_index(self) -> tuple[Outcomes, FloatArray]:
-        """Give places to the highest indices under the caps; also return (C,) what one more place under each is worth."""
+        """Give places to the highest indices under the caps; also return the price of each cap (C,)."""
         level, member, places = self.kinds.level, self.kinds.member, self.places + self.rules.random
         line = self.kinds.by_index(self.kinds.helped & (self.free > 0))
         if self.kinds.cost is not None:
@@ -175,11 +175,11 @@ class Stage(ReadOnly):
         return several[0], np.maximum(np.array(more) - first, 0.0)
 
     def by_draw(self, by_index: IntArray) -> list[tuple[Fraction, IntArray, IntArray]]:
-        """Let places change hands, once the index has chosen so many of each kind (K,), on this stage's last places.
+        """Randomise the last places of this stage, after the index has chosen so many of each kind (K,).
 
         Returns probabilities, and (cells,) how many of those chosen leave and how many of the others enter, of every cell
-        of arms under the same caps: those who leave are drawn alike. Of those who enter, arms are the likelier the fewer
-        actions were seen in like arms, so that no group starves: with weights 1, 1/4, 1/16, ... by their familiarity.
+        of arms under the same caps: all have the same probability to leave. An arm is more likely to enter the fewer
+        actions were recorded in its group, so that no group starves: with weights 1, 1/4, 1/16, ... by their familiarity.
         """
         cell, number, total = self.kinds.cell, self.rules.random, int(by_index.sum())
         chosen, others = (np.bincount(cell, weights=one).astype(np.int64) for one in (by_index, self.free))
@@ -202,7 +202,7 @@ class Stage(ReadOnly):
 class Way(ReadOnly):
     """One way in which places may go, and its probability.
 
-    (K,) places by floor and by index; (cells,) how many of the latter are left out, and how many others are drawn.
+    (K,) places by floor and by index; (cells,) how many of the latter are left out and how many others are drawn.
     """
 
     probability: Fraction
@@ -214,7 +214,7 @@ class Way(ReadOnly):
 
 
 def list_ways(stage: Stage, floors: Outcomes) -> list[Way]:
-    """Return all ways in which places may go from a stage, with what a floor may give."""
+    """Return all ways in which places may go from a stage, including those of the floor."""
     found = []
     for p, by_floor in floors:
         outcomes, prices = stage.after(by_floor).by_index()
@@ -226,9 +226,9 @@ def list_ways(stage: Stage, floors: Outcomes) -> list[Way]:
 
 
 def inclusion_probability(stage: Stage, ways: list[Way]) -> FloatArray:
-    """(N,) the probability of being on the list at the end: 1 for whoever is on it at this stage, 0 for the excluded.
+    """(N,) the probability of being on the list at the end: 1 for arms that are on it at this stage, 0 for excluded arms.
 
-    Arms of a kind share what their kind gets on average.
+    Arms of a kind share the mean number of places of their kind.
     """
     kinds, expected = stage.kinds, np.zeros(stage.free.size)
     for way in ways:
@@ -243,10 +243,10 @@ def inclusion_probability(stage: Stage, ways: list[Way]) -> FloatArray:
 def draw_list(
     stage: Stage, way: Way, ids: Sequence[str], source: Randomness
 ) -> tuple[dict[str, IntArray], IntArray, FloatArray]:
-    """Return the arms that each rule gives a place, in one of the ways, whom the index chose and the draw left out, and the
-    numbers (N,) by which places change hands.
+    """Return the arms that each rule gives a place in one of the ways, the arms that the draw left out, and the
+    numbers (N,) that randomise places.
 
-    Within kinds and cells it goes by random numbers.
+    Within kinds and cells, random numbers decide.
     """
     kinds, ties, open_ = stage.kinds, source.numbers(ids, TIES), stage.open.copy()
     cell = kinds.cell[kinds.kind_of]
@@ -263,14 +263,14 @@ def draw_list(
 
 
 def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Choice:
-    """Ask the rules in turn, and return who gets a place."""
+    """Apply the rules in turn, and return who gets a place."""
     ids, kinds = candidates.roster.ids, Kinds.of(candidates, rules.caps)
     names = check_rules(rules, len(ids), candidates.cost)
     rule = np.full(len(ids), "", dtype=f"<U{max(map(len, names))}")
     rule[rules.must] = NAME
     stage = Stage.of(kinds, rules, rule != "")
     floors = stage.by_floor()
-    if rules.custom:  # they see who has a place, and what they choose is given from here on
+    if rules.custom:  # custom rules see who has a place; their choice is fixed from here on
         _, due = floors[draw_outcome(floors, source.number("floor"))]
         rule[pick_arms(kinds.kind_of, due, source.numbers(ids, TIES), stage.open)] = FLOOR
         _ask_all(candidates, rules, rule, source)
@@ -294,7 +294,7 @@ def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Cho
 
 
 def _ask_all(candidates: Candidates, rules: Rules, rule: Any, source: Randomness) -> None:
-    """Ask custom rules in turn, and enter their arms in rule (N,)."""
+    """Call custom rules in turn, and enter their arms in rule (N,)."""
     ids = candidates.roster.ids
     order = candidates.rank(source.numbers(ids, TIES))
     for one in rules.custom:

@@ -1,4 +1,4 @@
-"""Arms that are alike for every rule, counted by kind: of them the draw decides, and nothing else."""
+"""Arms that are alike for every rule, counted by kind: only a random draw decides between them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rmab.decisions.caps import Cap
 
 @dataclass(frozen=True, eq=False)
 class Kinds(ReadOnly):
-    """K kinds of arms: those of a kind have the same index, waited equally long, are as familiar, and under the same caps.
+    """K kinds of arms: those of a kind have the same index, waited equally long, are equally familiar, under the same caps.
 
     Attributes
     ----------
     kind_of : (N,) int array
         The kind of every arm.
     level, waited : (K,) arrays
-        The index in parts of the largest, and the periods since the last action.
+        Index relative to the largest, and periods since the last action.
     helped : (K,) bool array
-        Whether the index is worth a place.
+        Whether the index earns a place.
     member : (C, K) bool array
         Which kinds are under which cap.
     cell : (K,) int array
         Kinds of the same cell are under the same caps, and equally familiar.
     familiarity : (K,) int array
-        How much is known of like arms (`Candidates.familiarity`).
+        How much is known about arms of the same group (`Candidates.familiarity`).
     scale : float
         The largest index in size.
     cost : (K,) float array, optional
@@ -68,11 +68,11 @@ class Kinds(ReadOnly):
         return float(np.count_nonzero(arms) if self.cost is None else self.cost[self.kind_of[arms]].sum())
 
     def by_index(self, chosen: BoolArray) -> tuple[IntArray, IntArray]:
-        """Return some kinds (K,), the highest index first, of equals who has waited longest; and blocks of equals."""
+        """Return some kinds (K,), the highest index first, then the longest waiting; and blocks of ties."""
         return self._line(chosen, self.level, self.waited)
 
     def by_waiting(self, chosen: BoolArray) -> tuple[IntArray, IntArray]:
-        """Return some kinds (K,), the longest waiting first, of equals the highest index; and blocks of equals."""
+        """Return some kinds (K,), the longest waiting first, then the highest index; and blocks of ties."""
         return self._line(chosen, self.waited, self.level)
 
     def _line(
@@ -86,7 +86,7 @@ class Kinds(ReadOnly):
 
 
 def pick_arms(group_of: IntArray, counts: IntArray, draws: FloatArray, among: BoolArray) -> IntArray:
-    """Return the arms with the lowest draws (N,): of every group as many as counts (K,) say, among some arms (N,)."""
+    """Return the arms with the lowest draws (N,): counts (K,) of every group, among some arms (N,)."""
     arms = np.flatnonzero(among)
     arms = arms[np.lexsort((draws[arms], group_of[arms]))]
     group = group_of[arms]

@@ -1,9 +1,9 @@
-"""A lottery among equals: who gets the places where there are fewer places than arms, with probabilities that are known.
+"""A lottery among equals: who gets the places if there are fewer places than arms, with known probabilities.
 
 Arms come in cells: those of a cell are under the same caps. First every arm gets the same probability, or one in proportion
 to the weight of its cell, as far as the caps allow it (water filling). Then the expected places of the cells are rounded by
-one random number (systematic sampling, Madow 1949), so that all outcomes and their probabilities can be listed. It is all in
-fractions, and exact.
+one random number (systematic sampling, Madow 1949), so that all outcomes and their probabilities can be listed, in
+exact fractions.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def list_outcomes(
     room : (C,) int array
         Places left under every cap.
     places : int
-        Places in all. None stays empty that somebody could have.
+        Total number of places. None stays empty if an arm could have it.
     weights : K fractions, optional
-        Of the arms of every cell, as far as no arm gets a place with a probability above `MOST`; otherwise all are equal.
+        Weights of the arms of every cell; ignored if an arm would get a probability above `MOST`.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def list_outcomes(
 
 
 def draw_outcome(outcomes: Outcomes, number: float) -> int:
-    """Return which outcome, from 0, a random number in [0, 1) stands for."""
+    """Return the number of the outcome, from 0, that a random number in [0, 1) selects."""
     reached = list(accumulate(probability for probability, _ in outcomes))
     return next(k for k, one in enumerate(reached) if number < one)
 
@@ -82,7 +82,7 @@ def _fill_evenly(
 ) -> list[Fraction]:
     """Return the expected places of every cell: arms get a probability in proportion to their weight, at most `top`.
 
-    It is less where a cap binds before.
+    Less if a cap binds first.
     """
     limits = [*zip(inside, room, strict=True), (list(range(len(sizes))), places)]
     rate: dict[int, Fraction] = {}
@@ -111,7 +111,7 @@ def _repair(
     """Return outcomes that respect caps of several cells, which rounding may not.
 
     Of the cells that were rounded up, each is the first to keep its place with the same probability. Places that are left
-    go to whoever may have them.
+    go to any arms that may have them.
     """
     extra = [k for k in range(len(whole)) if counts[k] > whole[k]]
     found: Outcomes = []

@@ -18,14 +18,14 @@ def write_notes(
 ) -> list[str]:
     """Return what a reader of the list should know.
 
-    random_share: the part of the places that was to be drawn. left: ids that must_not names, and that have left.
+    random_share: the fraction of the places to randomise. left: ids in must_not that have left.
     """
     words, notes = candidates.words, [candidates.why] if candidates.why else []
     if left:
         notes.append(f"must_not: {list_some([quote(one) for one in left], 3)} have left anyway (gone_after)")
     if done := [one for one in candidates.done if not rules.must[candidates.roster.ids.index(one)]]:
         who = list_some([quote(one) for one in done], 3)
-        notes.append(f"{who} had {words.an_action} in {candidates.period} already: not on the list, and take no place")
+        notes.append(f"{who} had {words.an_action} in {candidates.period} already: not on the list, and use no place")
     unseen = [quote(one) for one in candidates.unseen]
     used = int(choice.listed.sum())
     helped = bool((~choice.listed & ~choice.left_out & candidates.helped).any())
@@ -38,7 +38,7 @@ def write_notes(
         why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
         notes.append(f"{used} of {rules.budget} places are used: {why}")
     if unseen:
-        notes.append(f"what {words.an_action} changes in {list_some(unseen)} was never seen, and is taken to be nothing")
+        notes.append(f"the log has no {words.action} in {list_some(unseen)}: its effect there is assumed to be zero")
     if choice.left_out.any() or rules.random:
         drawn = int((choice.rule == LOT).sum())
         notes.append(
@@ -49,7 +49,7 @@ def write_notes(
         places = f"{rules.budget} places" if candidates.cost is None else "the places of each cost"
         notes.append(f"the random share of {places} is less than half a place: nobody is drawn")
     if rules.custom:
-        notes.append(f"chances take what {'the floor and ' if rules.floor else ''}custom rules chose as given")
+        notes.append(f"chances are given the choice of {'the floor and ' if rules.floor else ''}custom rules")
     notes += _ties(candidates, choice, rules)
     if choice.overdue:
         periods = many(-(-choice.overdue // max(int(rules.budget) - rules.random, 1)), words.period)
@@ -63,7 +63,7 @@ def write_notes(
 
 
 def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
-    """Return a note where the last places went to some of several arms that are worth the same."""
+    """Return a note if the last places went to some of several tied arms."""
     mine = choice.rule == INDEX
     if not mine.any() or rules.caps:
         return []
@@ -76,5 +76,5 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     if got == alike.sum():
         return []
     return [
-        f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} alike: who has waited longest, then at random"
+        f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} tied: longest waiting first, then at random"
     ]

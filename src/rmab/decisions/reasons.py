@@ -1,4 +1,4 @@
-"""Why an arm is on the list, in a sentence made of the numbers that put it there."""
+"""Why an arm is on the list, in a sentence with the numbers that decided."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ordinal(number: int) -> str:
 
 
 def write_reasons(candidates: Candidates, choice: Choice, rank: IntArray) -> tuple[str, ...]:
-    """(N,) why each arm has a place, or what its rank is where it has none; rank (N,) is 0 for the best."""
+    """(N,) why each arm has a place, or its rank if it has none; rank (N,) is 0 for the best."""
     of = f"of {rank.size:,}"
     found = []
     for n, (rule, detail, place) in enumerate(zip(choice.rule.tolist(), candidates.details, rank.tolist(), strict=True)):
@@ -44,7 +44,7 @@ def explain_unfit(candidates: Candidates, choice: Choice, n: int) -> str:
 
 
 def _head(candidates: Candidates, n: int, rule: str) -> str:
-    """Return how the arm came onto the list, where it was not by its index."""
+    """Return why the arm is on the list, if not by its index."""
     if rule in ("", INDEX):
         return ""
     if rule == FLOOR:

@@ -1,7 +1,7 @@
-"""What a list has to respect, and custom rules.
+"""Constraints of a list, and custom rules.
 
 A rule is a function that gets the `Draft`, the list as it stands, and returns the numbers of the arms that it gives a place.
-Rules that cannot be met together are refused in one line before any of them is asked.
+Contradicting rules raise an error before any of them is called.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ NAME, FLOOR, INDEX, LOT = BUILT_IN = ("name", "floor", "index", "lot")  # the ru
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What a list has to respect.
+    """Constraints of a list.
 
-    must, must_not (N,): who is on it, or not on it. floor: nobody waits longer, 0 for none. random: places that
-    change hands at random. custom: more rules, which are asked after the floor and before the index. Where arms have
+    must, must_not (N,): who is on it, or not on it. floor: longest wait in periods, 0 for none. random: places to
+    randomise. custom: further rules, called after the floor and before the index. Where arms have
     costs, the budget is an amount, and `share` is the part of the places of each cost that changes hands.
     """
 
@@ -43,22 +43,22 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The list as it stands when a rule is asked.
+    """The list as it stands when a rule is called.
 
     Attributes
     ----------
     candidates : Candidates
         The arms.
     rules : Rules
-        What the list has to respect.
+        Constraints of the list.
     order : (N,) int array
         The arms by rank, the best first.
     draws : (N,) float array
-        A random number in [0, 1) for each arm, of this rule's own, the same whoever joins.
+        A random number in [0, 1) for each arm and this rule, unchanged when others join.
     listed : (N,) bool array
         Who has a place already.
     places : int
-        How many places are left for this rule.
+        Number of places left for this rule.
     """
 
     candidates: Candidates
@@ -70,11 +70,11 @@ class Draft:
 
     @property
     def eligible(self) -> BoolArray:
-        """(N,) who may get a place: has none yet, and is not excluded; caps come on top."""
+        """(N,) who may get a place: has none yet and is not excluded; caps are not checked."""
         return ~self.listed & ~self.rules.must_not
 
     def room(self, taken: BoolArray) -> list[int]:
-        """Return how many more places there are under each cap, once some arms (N,) are taken, too."""
+        """Return how many more places there are under each cap, after some more arms (N,) are taken."""
         return [cap.most - int((self.listed | taken)[cap.members].sum()) for cap in self.rules.caps]
 
     def take(self, line: IntArray, most: int, taken: BoolArray | None = None) -> IntArray:
@@ -97,21 +97,21 @@ Rule = Callable[[Draft], Any]
 
 
 def name_of(rule: Rule) -> str:
-    """Return what a custom rule is called: its attribute `name`, or the name of the function."""
+    """Return the name of a custom rule: its attribute `name`, or the name of the function."""
     return str(getattr(rule, "name", None) or getattr(rule, "__name__", type(rule).__name__))
 
 
 def ask_rule(rule: Rule, draft: Draft) -> IntArray:
-    """Return the arms of a custom rule; ModelError where it gives places that it has not."""
+    """Return the arms of a custom rule; ModelError if its result is not allowed."""
     count, name = draft.listed.size, f"rule {quote(name_of(rule))}"
     try:
         arms = np.asarray(rule(draft))
-    except Exception as error:  # somebody's code may raise anything
-        raise ModelError(f"{name}: it raised {type(error).__name__}: {error}", code="rule-failed") from error
+    except Exception as error:  # custom code may raise anything
+        raise ModelError(f"{name}: raised {type(error).__name__}: {error}", code="rule-failed") from error
     if arms.dtype.kind == "b" and arms.shape == (count,):
         arms = np.flatnonzero(arms)
     if arms.ndim != 1 or (arms.size and arms.dtype.kind not in "iu") or np.unique(arms).size < arms.size:
-        raise ModelError(f"{name}: it must return different numbers of arms, or a bool for each, got {arms!r:.60}")
+        raise ModelError(f"{name}: must return distinct numbers of arms, or a bool for each, got {arms!r:.60}")
     for n in arms:
         if not 0 <= n < count or not draft.eligible[n]:
             who = quote(draft.candidates.roster.ids[n]) if 0 <= n < count else f"number {n}"
@@ -119,7 +119,7 @@ def ask_rule(rule: Rule, draft: Draft) -> IntArray:
     mine = np.zeros(count, dtype=bool)
     mine[arms.astype(np.int64)] = True
     if arms.size > draft.places:
-        raise ModelError(f"{name}: it gives {arms.size} places, and {draft.places} are left (draft.places)")
+        raise ModelError(f"{name}: gives {arms.size} places, but only {draft.places} are left (draft.places)")
     for cap, left in zip(draft.rules.caps, draft.room(mine), strict=True):
         if left < 0:
             raise ModelError(f"{name}: {cap.label} would get more than its cap of {cap.most}; draft.take respects caps")
@@ -127,19 +127,19 @@ def ask_rule(rule: Rule, draft: Draft) -> IntArray:
 
 
 def check_rules(rules: Rules, count: int, cost: FloatArray | None = None) -> list[str]:
-    """Return the names of all rules; ModelError where they cannot be met together, by arms with these costs (N,)."""
+    """Return the names of all rules; ModelError if they contradict each other, by arms with these costs (N,)."""
     names = [NAME, FLOOR, *(name_of(one) for one in rules.custom), INDEX, LOT]
     if len(set(names)) < len(names):
-        raise ModelError(f"rules: two are called the same, or as one that is built in: {', '.join(names)}")
+        raise ModelError(f"rules: duplicate name, or the name of a built-in rule: {', '.join(names)}")
     both = int((rules.must & rules.must_not).sum())
     if both:
-        raise ModelError(f"must and must_not both name {both} of the same arms")
+        raise ModelError(f"must and must_not have {both} arms in common")
     forced, open_ = int(rules.must.sum()), count - int(rules.must_not.sum())
     if cost is not None:
         _check_costs(rules, cost)
     elif forced + rules.random > rules.budget:
         drawn = f" and {rules.random} places are drawn at random" if rules.random else ""
-        raise ModelError(f"must names {forced} arms{drawn}: more than the budget of {rules.budget:g}")
+        raise ModelError(f"must names {forced} arms{drawn}, more than the budget of {rules.budget:g}")
     for cap in rules.caps:
         named = int((rules.must & cap.members).sum())
         if named > cap.most:
@@ -151,7 +151,7 @@ def check_rules(rules: Rules, count: int, cost: FloatArray | None = None) -> lis
         least = -(-open_ // rules.floor) + rules.random
         raise ModelError(
             f"floor: {open_:,} arms cannot each have a turn every {rules.floor} periods with {places} places a period; "
-            f"it takes a budget of {least}, or a floor of {-(-open_ // places) if places else 'more'} periods"
+            f"use a budget of {least}, or a floor of {-(-open_ // places) if places else 'more'} periods"
         )
     for cap in rules.caps:
         members = int((cap.members & ~rules.must_not).sum())
@@ -167,8 +167,10 @@ def _check_costs(rules: Rules, cost: FloatArray) -> None:
     """Raise ModelError where rules cannot be met together under costs."""
     if rules.floor or rules.custom:
         what = "floor" if rules.floor else "rules"
-        raise ModelError(f"{what}: it needs equal costs; name whoever is due with must, or leave out cost", field=what)
+        raise ModelError(f"{what} needs equal costs; name arms that are due with must, or leave out cost", field=what)
     if rules.caps and rules.share:
-        raise ModelError("random_share: with different costs it does not go with caps; leave out one of them", field="caps")
+        raise ModelError(
+            "random_share and caps cannot be combined with different costs; leave out one of them", field="caps"
+        )
     if (spent := float(cost[rules.must].sum())) > rules.budget * (1.0 + ROUNDING):
-        raise ModelError(f"must names arms that cost {spent:g}: more than the budget of {rules.budget:g}", field="must")
+        raise ModelError(f"must names arms that cost {spent:g}, more than the budget of {rules.budget:g}", field="must")

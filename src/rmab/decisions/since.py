@@ -1,4 +1,4 @@
-"""What changed since the last list: who is new on it, who is on it again, who was dropped, and why."""
+"""What changed since the last list: which arms are new, again on the list or dropped, and why."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
 from rmab.logs.findings import Findings, Note, list_some, quote
 from rmab.logs.source import open_source
 
-MOVED = 0.05  # part of the larger index by which another one is another estimate
+MOVED = 0.05  # relative change of the index that counts as a new estimate
 LAST = ["id", "period", "state", "rank", "index", "by", "reason"]  # of `Decision.to_table`
 Last = Decision | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Then:
-    """An arm in the last list; rank is 1 for the best, and rule empty where it had no place."""
+    """An arm in the last list; rank is 1 for the best; rule is empty without a place."""
 
     state: str
     rank: int
@@ -51,7 +51,7 @@ class LastList:
             several = zip(last.arms, last.states, last.rank, last.index, last.rule, last.reasons, strict=True)
             return cls(last.period, {one: _then(*rest) for one, *rest in several})
         if not isinstance(last, str | os.PathLike):
-            raise ModelError(f"since must be a list's file, or a Decision, got {last!r:.40}", field="since")
+            raise ModelError(f"since must be the file of a list, or a Decision, got {last!r:.40}", field="since")
         if str(last).endswith(Decision.FORMAT.suffixes):
             return cls.of(Decision.load(last))
         return cls._from_file(last)
@@ -75,11 +75,11 @@ class LastList:
         if empty:
             findings.add("a line of a list needs id, rank and index", empty)
         if twice:
-            findings.add("an id is there more than once", twice)
+            findings.add("duplicate id", twice)
         findings.stop()
         periods = list(dict.fromkeys(text["period"]))
         if len(periods) > 1:
-            raise LogError(source.name, [Note(f"a list is for one period, this file is for {list_some(periods, 3)}")])
+            raise LogError(source.name, [Note(f"expected a list for one period, found {list_some(periods, 3)}")])
         several = zip(text["id"], text["state"], rank - 1, index, text["by"], text["reason"], strict=True)
         return cls(periods[0], {one: _then(*rest) for one, *rest in several})
 
@@ -89,9 +89,9 @@ def _then(state: str, rank: float, index: float, rule: str, reason: str) -> Then
 
 
 def find_changes(last: LastList, candidates: Candidates, choice: Choice, rules: Rules, rank: IntArray) -> Changes:
-    """Return what is new on a list, what was dropped, and why; rank (N,) is 0 for the best."""
+    """Return which arms are new on a list, which were dropped, and why; rank (N,) is 0 for the best."""
     here = set(candidates.roster.ids)
-    whole = 2 * len(here & last.arms.keys()) > len(here)  # it holds everybody, not only those on it
+    whole = 2 * len(here & last.arms.keys()) > len(here)  # it contains everybody, not only the arms on it
     gone = tuple(one for one, then in last.arms.items() if then.rule and one not in here)
     listed, words = choice.listed, []
     lowest = float(candidates.index[choice.rule == INDEX].min(initial=np.inf))
@@ -128,14 +128,14 @@ def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rule
     if rules.must_not[n]:
         return "excluded by name"
     if (unfit := explain_unfit(candidates, choice, n)) or (candidates.helped[n] and candidates.index[n] > lowest):
-        return unfit or "no room under a cap"
+        return unfit or "no place left under a cap"
     if then.rule in (NAME, FLOOR, LOT):
         return {NAME: "by name last time", FLOOR: "by the floor last time", LOT: "at random last time"}[then.rule]
     return _explain(then, candidates, n, rank, rose=False)
 
 
 def _explain(then: Then, candidates: Candidates, n: int, rank: int, *, rose: bool) -> str:
-    """Return why an arm came onto the list by its index, or fell off it: its state, the estimate, others, or the rules."""
+    """Return why an arm came onto the list by its index, or was dropped: its state, its estimate, others, or rules."""
     state, now = candidates.states[n], float(candidates.index[n])
     if state != then.state:
         return f"state changed ({then.state} to {state})"

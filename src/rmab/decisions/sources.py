@@ -1,4 +1,4 @@
-"""Candidates from what there is: a model, a learner's plan, an index policy, or indices made by hand."""
+"""Candidates from a model, a learner's plan, an index policy, or custom indices."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from rmab.solvers.fluid.fluid import Fluid, solve_fluid
 
 Source = Fit | EpisodePlan | PlanResult | IndexPolicy | Candidates | Mapping[str, float] | ArrayLike
 
-RECENT = 5  # periods that show how many states are usual
+RECENT = 5  # periods that define the usual number of states
 
 
 def candidates_of(
     source: Source, budget: float | None, horizon: int, states: ArrayLike | None, step: int, **arms: Any
 ) -> tuple[Candidates, float]:
-    """Return the candidates of whatever there is, and the budget; the arguments are those of `rmab.data.decide`.
+    """Return the candidates of any source, and the budget; the arguments are those of `rmab.data.decide`.
 
     Equal costs are none: the budget is then how many arms it pays for.
     """
@@ -61,13 +61,13 @@ def _find(
             there = source if not arms["period"] else source.at(arms["period"])
             cost = costs_of(arms["cost"], there.ids)
             if cost is not None and budget is None:
-                raise ModelError("budget: how much can be spent? With costs, the log does not say it", field="budget")
+                raise ModelError("budget is missing; with costs, give the amount to spend", field="budget")
             limit = there.usual_budget if budget is None else budget
             return candidates_of_fit(there, limit, horizon, cost), limit
         case _ if callable(getattr(policy, "act", None)):  # a policy, a learner's plan, the result of rmab.plan
             if not isinstance(policy, IndexPolicy) or policy.rounding != "top":
                 kind = type(policy).__name__
-                raise ModelError(f"a list needs an index of every arm, and {kind} has none here: play it with policy.act")
+                raise ModelError(f"a list needs an index of every arm, but {kind} has none here; use policy.act")
             _refuse(given, "a policy", "horizon", "cost")
             arms = {name: one for name, one in arms.items() if name != "cost"}
             found = candidates_of_policy(policy, states, step, **arms)
@@ -80,21 +80,21 @@ def _find(
             _refuse(given, "a table of indices", "step", "horizon", *(["ids"] if isinstance(source, Mapping) else []))
             found = Candidates.of(source, states=states, **arms)  # type: ignore[arg-type]
     if budget is None:
-        raise ModelError("budget: how many can be activated? Indices alone do not say it")
+        raise ModelError("budget is missing; give the number of arms to activate")
     return found, budget
 
 
 def _refuse(given: dict[str, Any], what: str, *names: str) -> None:
-    """Raise ModelError where an argument is given that this kind of source cannot use."""
+    """Raise ModelError if an argument is given that this kind of source does not use."""
     for name in names:
         if given[name] is not None:
-            raise ModelError(f"{name} does not go with {what}, which has its own, or none: leave it out", field=name)
+            raise ModelError(f"{name} cannot be combined with {what}; leave it out", field=name)
 
 
 def candidates_of_fit(fit: Fit, budget: float, horizon: int = DEFAULT_HORIZON, cost: FloatArray | None = None) -> Candidates:
-    """Return the arms of a model with their index: what acting now is worth, by a plan over the horizon.
+    """Return the arms of a model with their index: the expected gain of acting now, by a plan over the horizon.
 
-    Where arms have costs (N,), it is per unit of cost.
+    With costs (N,), it is per unit of cost.
     """
     plan = solve_fluid(fit.problem(budget, horizon, cost=cost), fit.reward)
     now, present, names = fit.situation, fit.present, (*fit.state_names, "(never seen)")
@@ -132,11 +132,11 @@ def _explain_period(fit: Fit) -> str:
     states = np.bincount(log.period[log.state >= 0], minlength=last + 1)
     before = states[:last][states[:last] > 0][-RECENT:]
     usual = int(np.median(before)) if before.size else 0
-    partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are guessed"
+    partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are estimated"
     partly *= bool(2 * states[last] < usual)
     if planned > last:
         few = yes < fit.usual_budget / 2
-        hint = f"; if the list of {final} is still to be made, say so: period='{final}' (--for {final})" if few else ""
+        hint = f"; if the list of {final} is not made yet, use period='{final}' (--for {final})" if few else ""
         return f"for {label}: {seen}{partly}{hint}"
     done = "no action is entered in it yet" if not yes + no else seen
     blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
@@ -146,7 +146,7 @@ def _explain_period(fit: Fit) -> str:
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:
-    """(N,) what acting now is worth: Q(s, 1) - Q(s, 0) at the plan's prices, on average over where an arm may be."""
+    """(N,) the expected gain of acting now: Q(s, 1) - Q(s, 0) at the plan's prices, averaged over the belief."""
     advantage = plan.advantage[:, 0]  # (C, S)
     index = np.einsum("ns,ns->n", fit.belief, advantage[plan.blocks.block_of])
     scale = max(float(np.abs(index).max(initial=0.0)), 1e-300)
@@ -156,7 +156,7 @@ def index_now(fit: Fit, plan: Fluid) -> FloatArray:
 def candidates_of_policy(policy: IndexPolicy, states: ArrayLike | None, step: int, **arms: Any) -> Candidates:
     """Return the arms of an index policy in states (N,) at a step; arms as in `Candidates.of`."""
     if states is None:
-        raise ModelError("states: where are the arms now? A plan has an index for every state")
+        raise ModelError("states are missing; give the current state of every arm")
     table = policy.table
     place = as_indices(states, "states", table.shape[:1], table.shape[-1])
     every = np.arange(len(table))

@@ -1,8 +1,8 @@
-"""Lists of arms whose activations cost different amounts: who fits the budget, and places that change hands at equal cost.
+"""Lists of arms whose activations cost different amounts: who fits the budget, and random places at equal cost.
 
-An index is then what acting is worth per unit of cost. The highest go first; an arm that does not fit is left out, and the
+An index is then the expected gain per unit of cost. The highest go first; an arm that does not fit is left out, and the
 next ones are tried (Dantzig 1957). Arms of equal index, waiting time and cost are a block: as many of it get a place as fit,
-so which of them a draw picks changes nothing for the others. Of equal index and waiting time, the dearer go first.
+so which of them a draw picks changes nothing for the others. Of equal index and waiting time, the more expensive go first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.source import open_source
 
-ROUNDING = 1e-9  # relative: by how much costs may exceed a budget
-MANY = 1000  # outcomes; from then on the order of kinds decides between equals under different caps
+ROUNDING = 1e-9  # relative tolerance of a budget
+MANY = 1000  # outcomes; from then on ties are broken by the order of kinds under different caps
 
 Costs = ArrayLike | Mapping[str, float] | str | os.PathLike[str]
 
 
 def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
-    """(N,) what acting on each arm costs, from a number, an array, a table of ids or its file; ModelError if one is missing.
+    """(N,) the cost of acting on each arm, from a number, array, table of ids or file; ModelError if one is missing.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
     if isinstance(cost, Mapping):
         table = {str(one): value for one, value in cost.items()}
         if missing := [quote(one) for one in ids if one not in table]:
-            raise ModelError(f"cost: none is given for {list_some(missing)}", field="cost")
+            raise ModelError(f"cost is missing for {list_some(missing)}", field="cost")
         cost = [table[one] for one in ids]
     given = as_floats(cost, "cost")
     if given.shape not in ((), (len(ids),)):
@@ -54,7 +54,7 @@ def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
         )
     found = np.broadcast_to(given, len(ids))
     for n in np.flatnonzero(~((found > 0) & np.isfinite(found)))[:1]:
-        raise ModelError(f"cost: {quote(ids[n])} must cost a finite number above 0, got {found[n]:g}", field="cost")
+        raise ModelError(f"cost: {quote(ids[n])} must be a finite number above 0, got {found[n]:g}", field="cost")
     return frozen(found.astype(np.float64))
 
 
@@ -71,7 +71,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
         findings.add("a line needs an id and a cost", empty)
     first: dict[str, int] = {}
     if twice := [k for k, one in enumerate(ids) if one and first.setdefault(one, k) != k]:
-        findings.add("an id is there more than once", twice)
+        findings.add("duplicate id", twice)
     findings.stop()
     return dict(zip(ids, cost.tolist(), strict=True))
 
@@ -79,7 +79,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
 def take_fitting(
     line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray, room: IntArray, cost: FloatArray, limit: float
 ) -> Outcomes:
-    """Return how many arms of each kind get a place, if the first of a line go first and what does not fit is left out.
+    """Return how many arms of each kind get a place, served in the order of a line; arms that do not fit are left out.
 
     Parameters are those of `take_line`; cost (K,) is equal within a block of the line, and limit what may be spent.
     """
@@ -108,7 +108,7 @@ def take_fitting(
 def swap_alike(
     chosen: IntArray, others: IntArray, cost: FloatArray, share: float, weights: Sequence[Fraction]
 ) -> list[tuple[Fraction, IntArray, IntArray]]:
-    """Let a share of the places change hands between arms of the same cost, so that the list costs the same.
+    """Randomise a share of the places between arms of the same cost, so that the list costs the same.
 
     Of each cost, as many of the others (cells,) enter as of those chosen (cells,) leave, at most half of them; cost (cells,)
     is that of the arms of a cell, and weights are those of who enters. Returns probabilities, and (cells,) how many leave

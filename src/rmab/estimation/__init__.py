@@ -1,1 +1,1 @@
-"""From a log to a model: counts, kernels of groups, effects with intervals, checks, and what a plan would bring."""
+"""From a log to a model: counts, kernels of groups, effects with intervals, checks, and the value of a plan."""

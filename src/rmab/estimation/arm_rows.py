@@ -1,4 +1,4 @@
-"""Arms that differ within their groups: an arm's own records move its level and its effect away from those of its group.
+"""Arms that differ within their groups: the records of an arm move its level and its effect away from those of its group.
 
 The rows of an arm are those of its group, tilted: q(y) is proportional to p(y) exp(b_n(y)), with one b_n for all states and
 both actions, as an arm that does badly does so anywhere. b_n is normal, with a covariance that is common to all arms: a
@@ -6,12 +6,12 @@ multinomial logit with random effects. Its mean depends on the state in which th
 group: arms that do well are already well when the log begins, and a model that does not know it takes their level for the
 effect of the state (Wooldridge 2005, "Simple solutions to the initial conditions problem"). The model is fitted by EM. b_n
 is found by Newton's method; draws around it by the curvature are weighted by their likelihood, as the curvature alone
-makes arms too alike (Breslow & Clayton 1993; Booth & Hobert 1999). Rows of a group that are fitted as if its arms were alike
-tell too little of this: those in a good state are mostly good arms, and so the rows of that state are already theirs. So
+makes arms too alike (Breslow & Clayton 1993; Booth & Hobert 1999). Rows of a group that are fitted as if its arms were equal
+underestimate this: those in a good state are mostly good arms, and so the rows of that state are already theirs. So
 rows p without a tilt, tilts and covariance are estimated in turn.
 
 The effect of an arm is that of its group, as a tilt of the arm's own level; its records with an action tilt it further, in
-the same way, with a covariance of its own. Means of effects move little, as an arm has few such records; but arms that gain
+the same way, with a separate covariance. Means of effects move little, as an arm has few such records; but arms that gain
 less stay where they are, and are acted on again and again: draws show what that costs. Arms count as different only where
 this predicts records that were left out; else all have the kernels of their group, and plans stay small.
 """
@@ -28,18 +28,18 @@ from rmab.logs.log import Log
 FOLDS, PASSES, ROUNDS = 4, 4, 60  # of records, of Newton's method, and of EM
 FIRST, RIDGE, FARTHEST = 0.3, 1e-3, 6.0  # variance of tilts: at first, and at least; the largest logarithm of one
 FASTER = 1.7  # than scaling: it converges below 2
-PRIOR = 2.0  # visits that rows of a group are worth when they are fitted again
+PRIOR = 2.0  # prior weight of the rows of a group, in visits
 DRAWS = 16  # of a tilt, weighted by their likelihood
-ENOUGH = 1500  # arms, from which the covariance is estimated: more change it little
+ENOUGH = 1500  # arms used to estimate the covariance: more change it little
 FAINT = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class ArmRows:
-    """What is known of single arms: counts (2, N, S, S) under the common action (S,) and the other, and their groups (N,).
+    """Estimates of single arms: counts (2, N, S, S) under the common action (S,) and the other, and their groups (N,).
 
-    spread: covariances (S, S) of levels and of effects, None where arms are alike in it. ratio (2, S, S): rows without a
-    tilt of levels, and of effects, over those that are fitted as if arms were alike, but for a factor. centre (N, S): the
+    spread: covariances (S, S) of levels and of effects, None if arms do not differ in it. ratio (2, S, S): rows without a
+    tilt of levels, and of effects, over those that are fitted as if arms were equal, but for a factor. centre (N, S): the
     means of levels.
     """
 
@@ -137,7 +137,7 @@ def _tilted(rows: FloatArray, tilt: FloatArray) -> FloatArray:
 
 
 def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray, weights: FloatArray | float = 1.0) -> ArmRows | None:
-    """Return what is known of single arms, given kernels of groups (G, S, 2, S); None where arms of a group are alike.
+    """Return the estimates of single arms, given kernels of groups (G, S, 2, S); None if arms of a group do not differ.
 
     weights (2, S): of transitions, by action and where they lead.
     """

@@ -1,7 +1,7 @@
-"""What a careful statistician asks of a log before its model is believed: each answer a number, with a verdict in words.
+"""Checks of a log before its model is used: each has a number and a verdict.
 
-*Problem* means that the number of an evaluation may be far off, in a way that its interval does not hold: it is then not
-stated as a result. *Watch* means less. What could not be tested *cannot be told*, and is not fine.
+*Problem* means that the number of an evaluation may be far off, beyond its interval: it is then not
+stated as a result. *Watch* means less. *Unknown* means that there were not enough records to test.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ HELD_OUT = 0.2  # of the periods, for calibration
 REDRAWN = 60  # models as likely as the one that forecasts
 OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
-GAPS, FAR_MISSING = 50, 0.7  # gaps that tell who is missing; a chance beyond which no weight makes up for it
+GAPS, FAR_MISSING = 50, 0.7  # gaps needed to see who is missing; a probability of missing beyond which weights do not help
 SHIFT, SHIFTED = 0.2, 0.01  # of the effect, and of the worth of states: changes by missing records that matter
 LATER = "ask again when there are more records"
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 
 
 def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]:
-    """Ask a fit all questions.
+    """Run all checks of a fit.
 
     Parameters
     ----------
     fit : Fit
         The model and its log.
     replicates : int
-        Draws behind the intervals of the effects.
+        Number of draws for the intervals of the effects.
     seed : int
-        Of these draws.
+        Random seed of these draws.
 
     Returns
     -------
@@ -72,12 +72,12 @@ def _visits(fit: Fit, log: Log) -> Check:
     words = (f"without {log.words.an_action}", f"with {log.words.an_action}")
     never = [f"'{log.state_names[s]}' {words[a]}" for s, a in np.argwhere(fit.rows.unseen)]
     if never:
-        text = f"nothing is known of {list_some(never)}: never seen in any group"
-        advice = "a random share in the lists to come would show it; until then it is taken to change nothing"
+        text = f"no records of {list_some(never)} in any group"
+        advice = "use a random share in future lists to find out; until then no effect is assumed"
         return Check(name, float(visits.min()), WATCH, text, advice)
     arms = int(np.unique(log.transitions.arm).size)
     if arms < FEW_ARMS:
-        text = f"only {many(arms, 'arm')} of which anything is known: how arms differ cannot be told; intervals leave it out"
+        text = f"only {many(arms, 'arm')} with records: the variation between arms is unknown, and not in the intervals"
         return Check(name, float(arms), PROBLEM, text, "collect records of more arms before any number is reported")
     little = [
         f"{fit.groups[g]} in '{log.state_names[s]}' {words[a]} ({visits[g, s, a]})" for g, s, a in np.argwhere(visits < FEW)
@@ -125,10 +125,10 @@ def _change(fit: Fit, log: Log) -> Check:
 
 
 def _missing(fit: Fit, log: Log) -> Check:
-    """Ask whether the next record is missing more often after some states or actions: then those seen may not be like all.
+    """Check whether the next record is missing more often after some states or actions: records may then be biased.
 
     Those who have left are not missing. That records are missing by the state and action before leaves rows as they are;
-    that they are missing by the state in which arms are is seen after gaps, and corrected. A problem is what cannot be told.
+    that they are missing by the state in which arms are is seen after gaps, and corrected. The rest is a problem.
     """
     name, unit = "missing records", log.words.period
     known = (log.state >= 0) & (log.action >= 0)

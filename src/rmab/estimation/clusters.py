@@ -1,4 +1,4 @@
-"""Clusters of arms that behave alike: a mixture of Markov chains, fitted by EM, their number by BIC.
+"""Clusters of arms with similar behaviour: a mixture of Markov chains, fitted by EM, their number by BIC.
 
 Every arm belongs to one of K clusters, and moves by its cluster's kernel: the likelihood of an arm with counts c is the
 sum over clusters k of w_k times the product of P_k(y|s,a) ^ c(s,a,y) (Cadez et al. 2003, "Model-based clustering and
@@ -17,7 +17,7 @@ from rmab.errors import ModelError
 from rmab.estimation.statistics import Statistics
 from rmab.logs.log import Log
 
-MOST = 12  # clusters that are tried
+MOST = 12  # largest number of clusters to try
 STARTS, SHORT, KEPT = 20, 10, 4  # short climbs from random starts, their passes, and how many of them climb on
 PASSES, SETTLED = 500, 1e-7
 PRIOR = 2.0  # visits that the rows of all arms are worth
@@ -87,7 +87,7 @@ def _levels(counts: FloatArray) -> FloatArray:
 
 
 def best_mixture(counts: FloatArray, seed: int) -> Mixture:
-    """Return the mixture of the least BIC: clusters are added until two more in a row do not lower it."""
+    """Return the mixture with the smallest BIC: clusters are added until two more in a row do not lower it."""
     best, worse = mixture(counts, 1, seed), 0
     for number in range(2, min(MOST, len(counts)) + 1):
         tried = mixture(counts, number, seed)
@@ -103,7 +103,7 @@ def best_mixture(counts: FloatArray, seed: int) -> Mixture:
 def mixture(counts: FloatArray, number: int, seed: int) -> Mixture:
     """Fit so many clusters to the counts (N, S, 2, S) of arms: the likeliest of several climbs.
 
-    Many short climbs, of which the best go on, find higher summits than a few long ones (Biernacki, Celeux & Govaert 2003).
+    Many short climbs, the best of which continue, reach higher than a few long ones (Biernacki, Celeux & Govaert 2003).
     """
     flat, centre = counts.reshape(len(counts), -1), _pool(counts.sum(axis=0))
     rngs = [np.random.default_rng((seed, number, k)) for k in range(STARTS if number > 1 else 1)]

@@ -26,20 +26,20 @@ _SHARE = "hold some of those out who would be chosen, or give some places at ran
 
 @dataclass(frozen=True)
 class Check:
-    """One question to a log, and the answer.
+    """One check of a log.
 
     Attributes
     ----------
     name : str
-        What was asked.
+        Name of the check.
     value : float
-        The number behind the verdict; NaN where it cannot be had.
-    verdict : {'fine', 'watch', 'problem', 'cannot be told'}
-        What to make of it.
+        The number behind the verdict; NaN if it cannot be computed.
+    verdict : {'fine', 'watch', 'problem', 'unknown'}
+        The verdict; 'unknown': too few records to test.
     words : str
-        The answer.
+        The result in a sentence.
     advice : str
-        What to do now; empty where there is nothing to do.
+        What to do; empty if nothing is to be done.
     """
 
     name: str
@@ -197,25 +197,25 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
     sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
     harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]
-    unsure, blind = len(known) - len(sure) - len(harm), len(found) - len(known)
+    unsure, unseen = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
         text += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
         text += f"; it seems to harm in {list_some([one.group for one in harm])}"
-    if blind:
-        text += f"; in {many(blind, 'more group')} no {word} was seen beside its absence"
+    if unseen:
+        text += f"; in {many(unseen, 'more group')} no {word} was seen beside its absence"
     if high < 0:
         advice = f"find out whether {word}s go to those who are about to do worse: then this is not their effect"
         return Check(
             name, whole.value, PROBLEM, f"{text}: {word}s seem to harm, or those who will do worse are chosen", advice
         )
-    if low > 0 and not unsure and not harm and not blind:
+    if low > 0 and not unsure and not harm and not unseen:
         return Check(name, whole.value, FINE, text)
     return Check(name, whole.value, WATCH, text, "go by the average where a group is unsure, and collect more records there")
 
 
 def _reached(fit: Fit, whole: Average) -> str:
-    """Return whom actions reach, and what one that does brings, where the log says it."""
+    """Return the share of actions that reach somebody, and the effect of these, if the log has it."""
     log, word = fit.require_log(), fit.words.action
     if log.reached is None or not (log.reached == 1).any():
         return ""

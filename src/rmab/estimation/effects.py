@@ -1,4 +1,4 @@
-"""What an action changes in each group by the next period, with an interval."""
+"""The effect of an action in each group by the next period, with an interval."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from rmab.estimation.scores import WIDE
 
 @dataclass(frozen=True)
 class Effect:
-    """What an action changes in a group, by the group's own records.
+    """The effect of an action in a group, from the records of the group.
 
     Attributes
     ----------
     group : str
-        Which.
+        Name of the group.
     arms, seen : int
-        Arms in it, and actions that were seen with what came after.
+        Number of arms, and of actions with a known next state.
     value, low, high : float
         By how much the chance of the best state in the next period rises (or what that period is expected to bring), on
-        average over the states in which the group was, with its 95% interval. Both stand on the group's own records. NaN
-        where it was never seen both with and without an action.
+        average over the states in which the group was, with its 95% interval. Both only use the group's records. NaN
+        if it was never seen both with and without an action.
     model : float
-        The same by the model, which borrows from larger groups: what the plan uses.
+        The estimate of the model, which pools with larger groups: the plan uses it.
     what : str
-        What it is that rises.
+        Name of the outcome.
     in_points : bool
-        Whether it is a chance.
+        Whether it is a probability.
     reach, reach_error : float
-        The part of the decided actions that reached somebody, and its standard error; None where the log does not say.
+        Share of the decided actions that reached somebody, and its standard error; None if the log does not have it.
     """
 
     group: str
@@ -50,7 +50,7 @@ class Effect:
 
     @property
     def per_contact(self) -> tuple[float, float, float]:
-        """The effect of an action that reaches somebody, with its interval: that of a decision over the part that reaches.
+        """The effect of an action that reaches somebody, with its interval: that of a decision over the share that reaches.
 
         It holds for those who can be reached, if a decision that reaches nobody changes nothing (Bloom 1984; Angrist, Imbens
         & Rubin 1996). Errors of both are in the interval (`divide_by_reach`).
@@ -61,7 +61,7 @@ class Effect:
 
 
 def divide_by_reach(effect: tuple[float, float, float], reach: float, error: float) -> tuple[float, float, float]:
-    """Return an effect and the ends of its interval over the part that is reached, of which the standard error is known.
+    """Return an effect and the ends of its interval divided by the share that is reached, with its standard error.
 
     The error of a ratio v / r adds (v e / r^2)^2 to the square of the width (delta method).
 
@@ -85,7 +85,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     replicates : int
         Draws behind the intervals, in which arms are weighted at random.
     seed : int
-        Of these draws.
+        Random seed of these draws.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
 
 
 def find_reach(fit: Fit) -> tuple[FloatArray, FloatArray]:
-    """Return the part of the decided actions that reached somebody, (G,), and its standard error; NaN where not known."""
+    """Return the share of the decided actions that reached somebody, (G,), and its standard error; NaN if unknown."""
     log, count = fit.require_log(), len(fit.groups)
     if log.reached is None:
         return np.full(count, np.nan), np.full(count, np.nan)

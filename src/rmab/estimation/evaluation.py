@@ -1,13 +1,13 @@
-"""What a plan would bring, over what else could be done, with the uncertainty of the estimate.
+"""The benefit of a plan over its alternatives, with the uncertainty of the estimate.
 
-The plan is made for the kernels that were fitted. What it really brings depends on the true ones, which are known only
+The plan uses the fitted kernels. Its true value depends on the true ones, which are known only
 within the error of estimation. So arms are weighted at random, the model is fitted again, and the prior of small groups is
-drawn (`resampling.py`): each replicate is a world that the log allows. The plan is played in each, and so are its rivals.
+drawn (`resampling.py`): each replicate is a model that the log allows. The plan and its alternatives play in each.
 How far the differences lie from their mean, the middle 95% of them, is the interval around the estimate.
 
-A plan looks better in the model that it was made for than it is. By how much is estimated, and taken off (`optimism.py`).
+A plan looks better than it is in the model that it was optimised for. This bias is estimated and subtracted (`optimism.py`).
 
-In each world another plan is made as well. What it earns more than ours is what better knowledge would be worth.
+In each replicate the best plan is computed as well. Its lead over ours is the value of better knowledge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rmab.play import IndexPolicy
 BASELINES = ("nothing", "rotation", "random", "as logged")
 WHOLE, WORK = 3_000_000, 500_000  # arm-periods simulated for the estimate, and in a replicate
 ARM_DRAWS = 8  # of arms that differ, for the estimate
-REPLAN = True  # in every replicate: what better knowledge would be worth; intervals do not depend on it
+REPLAN = True  # in every replicate, for the value of better knowledge; intervals do not depend on it
 Progress = Callable[[int, int], None]
 
 
@@ -50,34 +50,34 @@ def evaluate(
     checks: Sequence[Check] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Say what the plan would bring, over nothing, rotation, chance, and what was done in the log.
+    """Estimate the benefit of the plan over nothing, rotation, a random draw, and the decisions of the log.
 
     Parameters
     ----------
     fit : Fit
         The model.
     budget : int, optional
-        Actions a period; by default as many as in the log, on average.
+        Actions per period; by default the mean of the log.
     horizon : int
-        Periods to look ahead.
+        Number of periods to evaluate.
     replicates : int
-        Worlds that are drawn for the intervals, at least 40.
+        Number of draws for the intervals, at least 40.
     seed : int
-        The same seed gives the same numbers, however many cores there are.
+        Random seed; the result does not depend on the number of cores.
     checks : sequence of Check, optional
-        What `rmab.data.run_checks` found; by default it is asked. A benefit is not stated where one says 'problem'.
+        Results of `rmab.data.run_checks`; computed by default. A benefit is not stated if one is a 'problem'.
     progress : function, optional
-        Is called with (done, all).
+        Called with (done, all).
 
     Returns
     -------
     Evaluation
-        Values and benefits with 95% intervals, a check one step ahead, and what may be said of them.
+        Values and benefits with 95% intervals, a check one step ahead, and what they show.
 
     Raises
     ------
     ModelError
-        Where an argument is wrong, or the log never shows an action beside its absence.
+        If an argument is wrong, or no state of the log has records with and without an action.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def evaluate(
     check_memory(f"a horizon of {steps:,} periods", 32.0 * steps * fit.present.size)
     if fit.rows.unseen.any(axis=1).all():
         raise ModelError(
-            f"what {fit.words.an_action} brings cannot be told: the log has no state that was seen both with and without "
-            "one; a random share in the lists to come (random_share) would show it"
+            f"the effect of {fit.words.an_action} is unknown: the log has no state that was seen both with and without "
+            "one; use a random share in future lists (random_share) to find out"
         )
     world = World.of(fit, places, steps)
     kernels = world.kernels(fit, np.asarray(fit.kernels))
@@ -136,7 +136,7 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
     """Return what the plan earns, how much single runs differ, and what its rivals earn (4,), by the fitted model.
 
     Where arms differ, it is the average over what they may be: means of arms differ less than arms do, and in a world in
-    which arms are more alike, whoever is helped seems to stay well for longer.
+    which arms are more similar, arms that are helped seem to stay well for longer.
     """
     rngs = [None] if fit.arm_rows is None else [np.random.default_rng((key, 3, k)) for k in range(ARM_DRAWS)]
     found = []
@@ -151,7 +151,7 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
 def _ranges(
     world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], excess: FloatArray, key: int
 ) -> dict[str, tuple[Range, ...]]:
-    """Return what the plan may bring more than rotation and nothing, less its excess, under selection of every strength."""
+    """Return the range of the benefit over rotation and nothing, less its bias, under selection of every strength."""
     mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size  # of groups, or of arms
     rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
     found: dict[str, list[Range]] = {"rotation": [], "nothing": []}

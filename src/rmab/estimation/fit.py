@@ -1,4 +1,4 @@
-"""A model fitted to a log, or to statistics: kernels of groups, rewards, and where everybody is now."""
+"""A model fitted to a log, or to statistics: kernels of groups, rewards, and the current state of every arm."""
 
 from __future__ import annotations
 
@@ -49,35 +49,35 @@ class Fit(ReadOnly, Stored):
     state_names : tuple of str
         The S states.
     words : Words
-        What an action, a period and a unit of reward are called.
+        Names of an action, a period and a unit of reward.
     groups : tuple of str
-        The G groups in words; one, 'everybody', where there are none.
+        The G groups in words; one, 'everybody', if there are none.
     group_of : (N,) int array
         The group of every arm.
     levels : Levels
         What groups have in common: their columns, which may be crossed or nested.
     statistics : Statistics
-        What was seen: transitions `counts` (G, S, 2, S), and rewards.
+        Observed transitions `counts` (G, S, 2, S), and rewards.
     rows : Shrinkage
-        Kernels (G, S, 2, S) shrunk towards those of larger groups, how strongly, and what was never seen.
+        Kernels (G, S, 2, S) shrunk towards those of larger groups, their strengths, and rows that were never seen.
     pay : Pay
         Rewards (G, S, 2), and what they mean in words.
     situation : Situation
-        Where everybody is now.
+        The current state of every arm.
     present : (N',) int array
-        The arms that are still there: all, unless some count as gone.
+        The current arms: all, unless some have left.
     notes : tuple of Note
-        What is worth knowing: of the log, and what had to be assumed.
+        Notes about the log, and assumptions.
     log : Log or None
-        The single records, which checks, effects and evaluations need; None for a model of statistics alone.
+        The single records, which checks, effects and evaluations need; None for a model of statistics only.
     randomised : bool or None
         Whether actions were declared to be drawn at random, within groups, states and periods at least.
     clustered : bool or None
         Whether groups are clusters, which every replicate draws again.
     leaving : Leaving or None
-        How arms leave; None where none has.
+        How arms leave; None if none has.
     missing : (S,) float array or None
-        The chance that a record is missing, by the state in which the arm is; None where it does not depend on it.
+        Probability that a record is missing, by the state of the arm; None if it does not depend on it.
 
     Examples
     --------
@@ -156,12 +156,12 @@ class Fit(ReadOnly, Stored):
 
     @cached_property
     def arm_rows(self) -> ArmRows | None:
-        """What is known of single arms beyond their groups; None where arms of a group are alike, or there is no log."""
+        """Estimates of single arms beyond their groups; None if arms of a group do not differ, or there is no log."""
         return None if self.log is None else find_arm_rows(self.log, self.group_of, self.kernels, self.state_weights)
 
     @property
     def is_by_arm(self) -> bool:
-        """Whether arms have kernels of their own in an evaluation: they differ within groups, or clusters are drawn."""
+        """Whether arms have individual kernels in an evaluation: they differ within groups, or clusters are drawn."""
         return self.arm_rows is not None or bool(self.clustered)
 
     def arm_kernels(
@@ -214,7 +214,7 @@ class Fit(ReadOnly, Stored):
 
     @cached_property
     def usual_budget(self) -> int:
-        """How many arms were acted on in a period of the log, on average; at least 1."""
+        """Mean number of actions per period of the log; at least 1."""
         log = self.require_log()
         done = np.bincount(log.period, weights=log.action == 1, minlength=log.periods.count)
         known = np.bincount(log.period, weights=log.action >= 0, minlength=log.periods.count) > 0
@@ -222,24 +222,24 @@ class Fit(ReadOnly, Stored):
         return min(usual, self.present.size)
 
     def problem(self, budget: float, horizon: int = DEFAULT_HORIZON, *, cost: ArrayLike | None = None) -> Problem:
-        """Return the problem from here on: arms still there, in the order of `ids`, and where they are.
+        """Return the problem from now on: the current arms, in the order of `ids`, and their states.
 
-        Where arms of a group differ (`arm_rows`), each has a kernel of its own. Where arms leave (`leaving`), there is one
+        If arms of a group differ (`arm_rows`), each has its own kernel. If arms leave (`leaving`), there is one
         more state, from which nobody returns.
 
         Parameters
         ----------
         budget : int or float
-            How many arms can be acted on in a period; with costs, how much can be spent.
+            Number of places per period; with costs, the amount to spend.
         horizon : int
-            For how many periods to plan.
+            Number of periods to plan.
         cost : float or array_like, optional
-            What acting on each arm costs, as in `Problem`.
+            Cost of acting on each arm, as in `Problem`.
 
         Returns
         -------
         Problem
-            Plan it with `rmab.plan(problem, fit.reward)`, for instance.
+            For example, plan it with `rmab.plan(problem, fit.reward)`.
         """
         if self.arm_rows is None:
             groups, group_of = np.unique(self.group_of[self.present], return_inverse=True)
@@ -250,16 +250,16 @@ class Fit(ReadOnly, Stored):
         return Problem(arms, self.start, budget, as_integer(horizon, "horizon"), cost=cost)
 
     def at(self, period: str) -> Fit:
-        """Return the model with everybody where they are in a period, as the log writes it: the last one or a later one."""
+        """Return the model as of a period, written as in the log: the last one or a later one."""
         planned = self.require_log().periods.find(period)
         there = find_situation(self.require_log(), self.kernels, self.group_of, planned, missing=self.missing)
         return replace(self, situation=there)
 
     def require_log(self) -> Log:
-        """Return the log; ModelError where the model was made from statistics alone."""
+        """Return the log; ModelError if the model was fitted to statistics."""
         if self.log is None:
             raise ModelError(
-                "this needs single records, and the model was made from statistics: fit a log with rmab.data.fit"
+                "this needs single records, but the model was fitted to statistics; fit a log with rmab.data.fit"
             )
         return self.log
 
@@ -269,7 +269,7 @@ class Fit(ReadOnly, Stored):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Fit:
-        """Return the model of such fields, checked as on construction; ModelError where they do not form one."""
+        """Build the model from its fields, checked as on construction; ModelError if they are not valid."""
         found = unpack(cls, fields)
         if found.log is not None and found.statistics != Statistics.from_log(found.log, found.group_of, len(found.groups)):
             raise ModelError("statistics are not those of the log", field="statistics")

@@ -41,18 +41,18 @@ def fit(
     log : Log
         From `rmab.data.read_log`.
     reward : dict of str to float, optional
-        What a period in a state is worth: ``{"engaged": 1}``; other states are worth 0. By default it is learned from the
-        log's rewards. Where there are none, the best state is worth 1: the last one, where their order means something, or
-        else the one that actions make more likely; `notes` says which.
+        Reward of a period in a state: ``{"engaged": 1}``; 0 for other states. By default it is estimated from the
+        log's rewards. If there are none, the best state has reward 1: the last one, if states are ordered, or
+        the one that actions make more likely; see `notes`.
     clusters : int or 'auto', optional
-        Group the arms by how they behave, into so many clusters, or as many as BIC says, instead of by their columns.
+        Number of clusters of arms by behaviour, or 'auto' to choose it by BIC, instead of groups by columns.
     gone_after : int, optional
-        Arms without a record in the last so many periods have left, and are not planned for; how fast others leave is part
+        Arms without a record in so many last periods have left, and are not in the plan; the rate of leaving is part
         of the model. By default it is longer than gaps in the log usually are.
     randomised : bool
-        Whether actions were drawn at random within groups, states and periods. Then benefits are stated without the
-        condition that nothing unrecorded chose. Recorded chances that groups, states and periods explain
-        are known without it.
+        Whether actions were drawn at random within groups, states and periods. Benefits are then stated without the
+        condition that nothing unrecorded influenced the choice. Not needed if the log has chances that groups, states and
+        periods explain.
     seed : int
         Random seed of the clusters.
 
@@ -64,7 +64,7 @@ def fit(
     Raises
     ------
     ModelError
-        Where an argument is wrong, or nothing can be learned from the log.
+        If an argument is wrong, or the log has too few records.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def fit(
     expect(log, Log, "log", "; read one with rmab.data.read_log")
     number = as_seed(seed)
     if len(log.state_names) < 2:
-        raise ModelError(f"the log has one state only, '{log.state_names[0]}': nothing can change")
+        raise ModelError(f"the log has only one state, '{log.state_names[0]}'; it needs at least two")
     if log.transitions.arm.size == 0:
         known = (log.action >= 0).any()
         what = "known states in two periods that follow each other, with the action between them" if known else ""
@@ -120,7 +120,7 @@ def fit_statistics(
     words: Words = PLAIN_WORDS,
     period: str = "now",
 ) -> Fit:
-    """Fit a model to statistics, without a log: of a live programme, for instance, or of runs.
+    """Fit a model to statistics, without a log: for example of a live programme, or of runs.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def fit_statistics(
     group_of : array_like of int, shape (N,)
         The group of every arm, as in the statistics. Each is shrunk towards all of them.
     states : array_like, shape (N,) or (N, S)
-        Where the arms are now: states, or probabilities of states.
+        Current states of the arms, or probabilities of states.
     ids : sequence, optional
         The ids of the arms; by default '0', '1', ...
     groups : dict of str to sequence of str, optional
@@ -139,16 +139,16 @@ def fit_statistics(
     reward : dict of str to float, optional
         As in `fit`.
     waited : array_like of int, shape (N,), optional
-        For how many periods every arm has waited; by default 0.
+        Periods since the last action of every arm; by default 0.
     words : Words
-        What an action and a period are called.
+        Names of an action and a period.
     period : str
-        The period that is planned, in words.
+        Label of the planned period.
 
     Returns
     -------
     Fit
-        To plan and decide with. What needs single records (checks, effects, evaluations) is refused in one line.
+        A model for plans and decisions. Checks, effects and evaluations need single records and raise an error.
 
     Examples
     --------
@@ -220,11 +220,11 @@ def _unseen(names: Sequence[str], words: Words, unseen: BoolArray) -> list[str]:
     found = []
     for s, name in enumerate(names):
         if unseen[s].all():
-            found.append(f"nobody was ever seen leaving '{name}': nothing is known here; arms in it are taken to stay")
+            found.append(f"no arm was ever seen leaving '{name}'; arms in it are assumed to stay")
         elif unseen[s, 1]:
-            found.append(
-                f"no {words.action} was ever seen in '{name}': nothing is known here; it is taken to change nothing"
-            )
+            found.append(f"the log has no {words.action} in '{name}': its effect there is assumed to be zero")
         elif unseen[s, 0]:
-            found.append(f"'{name}' was never seen without {words.an_action}: its effect is not known, and taken to be none")
+            found.append(
+                f"the log has no record of '{name}' without {words.an_action}: its effect there is assumed to be zero"
+            )
     return found

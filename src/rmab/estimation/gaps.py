@@ -21,8 +21,8 @@ from rmab.common import FloatArray, IntArray
 from rmab.logs.log import Log
 
 PASSES = 100  # of EM
-SURE = 0.0001  # p below which chances differ by state: groups are taken to be alike, which makes p too small
-LEAST = 50  # gaps, below which nothing can be told
+SURE = 0.0001  # p below which chances differ by state: groups are assumed to be equal, which makes p too small
+LEAST = 50  # fewest gaps for a test
 MOST, LONGEST = 0.9, 8  # of a chance, and periods of a gap that is used
 TURNS = 3  # between the factors of a product, in every pass
 

@@ -1,6 +1,6 @@
-"""The gate before any benefit: one test of the effect that holds however often one looks.
+"""The gate before any benefit: one test of the effect that is valid however often it is repeated.
 
-A programme fits its log every week, and may stop asking when the answer is yes. A test for one look would then say yes in
+A programme fits its log every week, and may stop when the effect is significant. A test for one look is then positive in
 one of ten programmes without an effect. So the gate is a test martingale. Within a stratum h (group, state and period),
 under no effect, those m of n who were acted on are a random draw without replacement, whatever outcomes Y follow. So the
 sum D_h of Y - y_h over them has mean 0, and for every l
@@ -39,7 +39,7 @@ SIZES, SHARES = np.sqrt(EDGES[1:] * EDGES[:-1]), 2 * np.diff(norm.cdf(EDGES / US
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether records show that an action helps: one test, before any benefit is stated.
+    """Test whether records show that an action helps, before any benefit is stated.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Gate:
         there are, in at most 5% of the programmes. Where the log itself says which state is good, p is multiplied by the
         number of states (Bonferroni).
     actions : int
-        How many were seen, with what came after.
+        Number of actions with a known next state.
     e_value : float
         How strongly something unrecorded would have to be linked to both being chosen and to the outcome, as ratios of
         risks, to explain the average effect away; `e_low` the same for the end of its interval that is nearer to none
@@ -72,7 +72,7 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether a benefit may be stated."""
+        """Whether benefits may be stated."""
         return self.p < 0.05
 
 
@@ -94,7 +94,7 @@ def check_effect(fit: Fit) -> Gate:
 def weigh_evidence(records: Records, found: Average, groups: int) -> float:
     """Return the logarithm of the evidence that an action helps, on average or in some group.
 
-    Prices are multiplied by how much more arms vary than single records. A group with few actions has no say of its own.
+    Prices are multiplied by how much more arms vary than single records. A group with few actions is not tested separately.
     """
     stratum, every = records.blocks[0], np.ones(records.arm.size, dtype=bool)
     act, out = (records.rest(one, every) for one in (records.action, records.outcome))

@@ -1,4 +1,4 @@
-"""Who has left, and how fast arms leave: chances by state and action, for as long as the records support it.
+"""Which arms have left, and at what rate arms leave, by state and action.
 
 An arm without a record for longer than gaps in the log usually last has left, after its last record. How long that is, is
 taken from the gaps themselves: arms that came back were silent for longer than k periods in at most 0.5% of the arm-periods.
@@ -26,7 +26,7 @@ LEFT = "(left)"
 
 @dataclass(frozen=True, eq=False)
 class Leaving(ReadOnly):
-    """How arms leave: after `silence` periods without a record they have left; numbers (S, 2) of leaving and staying.
+    """Leaving: after `silence` periods without a record they have left; numbers (S, 2) of leaving and staying.
 
     rates (S, 2): the chance of leaving after a period in a state, with and without an action.
     """
@@ -59,7 +59,7 @@ def add_leaving(kernels: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 def find_silence(log: Log, gone_after: int | None) -> int:
-    """Return after how many periods without a record an arm has left; the number of periods where nobody has."""
+    """Return after how many periods without a record an arm has left; the number of periods if none has."""
     if gone_after is not None:
         limit = as_integer(gone_after, "gone_after")
         if limit < 1:

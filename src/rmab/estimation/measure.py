@@ -1,17 +1,17 @@
-"""What the list brought, without a model: from lists that were drawn, with the chances that everybody had.
+"""The benefit of lists, without a model: from randomised lists with recorded chances.
 
 In a period, arm i had the known chance p_i of a place, 0 < p_i < 1, and Z_i says whether the draw gave it one. With Y_i the
 outcome and m_i a prediction made before the draw,
 
     D = sum_i (Z_i - p_i) / (1 - p_i) (Y_i - m_i)
 
-has the mean sum_i p_i (Y_i(1) - Y_i(0)): what the places brought, to whoever could get one and could miss it. This is the
-estimator of Horvitz & Thompson (1952) of the listed less that of the others, weighted to be alike, with a control variate.
-It is unbiased whatever m is; m = (1 - p) E[Y(1)] + p E[Y(0)], by the state before and from earlier periods, makes its
+has the mean sum_i p_i (Y_i(1) - Y_i(0)): the benefit of the places for arms with a chance between 0 and 1. It is the
+estimator of Horvitz & Thompson (1952) of the listed less that of the others, with a control variate.
+It is unbiased for any m; m = (1 - p) E[Y(1)] + p E[Y(0)], by the state before and from earlier periods, makes its
 variance smallest. So the errors of the periods form a martingale, and the interval of their sum is a confidence sequence
-(`rmab.estimation.sequences`): it holds at all looks at once.
+(`rmab.estimation.sequences`): it is valid at all looks simultaneously.
 
-Arms count as decided, whatever people made of it. Whoever was certain of a place, or of none, cannot be measured.
+Arms count as decided, even if the decision was not carried out. Arms with chance 0 or 1 cannot be measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rmab.logs.log import Log
 
 TUNED = 26  # periods after which the interval is narrowest
 PRIOR = 2.0  # records of no difference behind a prediction
-IMPOSSIBLE = 5.0  # standard deviations between the places that were drawn and their chances
+IMPOSSIBLE = 5.0  # standard deviations allowed between drawn places and their chances
 SURE, MATTERS = 0.01, 0.02  # error, and change of the share that is recorded, of the check of recording
 CHOSEN = 0.5  # chance from which an arm counts as chosen by the index
 
@@ -57,31 +57,31 @@ class Decisions(ReadOnly):
 def measure(
     log: Log, *, reward: Mapping[str, float] | None = None, after: int = 1, alpha: float = 0.05, looks: int = TUNED
 ) -> Measurement:
-    """Measure what lists brought, from a log that has the chances with which they were drawn.
+    """Measure the benefit of lists, from a log with the chances with which they were drawn.
 
     Parameters
     ----------
     log : Log
         With the lists' columns `chance` and `by`, as ``read_log(..., chance="chance", by="by")`` reads them, for everybody,
-        on the list or not. Without `by` the action counts as what was decided.
+        on the list or not. Without `by`, the action counts as the decision.
     reward : dict of str to float, optional
-        What a state is worth: ``{"engaged": 1}``. By default the log's rewards, or 1 for the last state of an order.
+        Rewards of states: ``{"engaged": 1}``. By default the log's rewards, or 1 for the last state of an order.
     after : int
-        The outcome is that of so many periods after the decision: 1, or 0 for rewards of the same period.
+        Periods from the decision to its outcome: 1, or 0 for rewards of the same period.
     alpha : float
         The probability that any interval, at any look, misses.
     looks : int
-        After so many periods the interval is narrowest. It holds at all of them.
+        Number of periods after which the interval is narrowest. It is valid after any number.
 
     Returns
     -------
     Measurement
-        Its `sentences()` say what was measured, for whom, and how sure that is.
+        The result; `sentences()` describes it.
 
     Raises
     ------
     ModelError
-        Where no outcome is known.
+        If the log has no chances, or rewards are not clear.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def measure(
     The lists helped: 20.0 (3.0 to 37.0) weeks 1, 1.000 (0.150 to 1.850) for each of 20 places (1 week)
     """
     if log.chance is None:
-        raise ModelError("the log has no chances: name the lists' column, read_log(..., chance='chance') (--chance)")
+        raise ModelError("the log has no chances; name the column of the lists: read_log(..., chance='chance') (--chance)")
     if as_integer(after, "after") not in (0, 1):
         raise ModelError(f"after must be 0 or 1, got {after}")
     worth, unit = _find_worth(log, reward, after)
@@ -133,7 +133,7 @@ def _find_worth(log: Log, reward: Mapping[str, float] | None, after: int) -> tup
         raise ModelError("after=0 needs rewards: the state of a period is the one before its decision")
     if reward is None and not log.ordered:
         best = log.state_names[-1]
-        raise ModelError(f"which state is good? Say it with reward={{'{best}': 1}} (--reward {best}=1)")
+        raise ModelError(f"reward is missing; name the good state, for example reward={{'{best}': 1}} (--reward {best}=1)")
     statistics = Statistics.from_log(replace(log, reward=None), np.zeros(len(log.arms), dtype=np.int64), 1)
     pay = make_pay(statistics, log.state_names, log.words, reward, ordered=log.ordered)
     return pay.table[0, :, 0], pay.unit

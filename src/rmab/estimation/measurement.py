@@ -1,4 +1,4 @@
-"""The result of a measurement: what lists brought, with intervals, for whom, and what it takes to believe it."""
+"""The result of a measurement: the benefit of lists, with intervals, for whom, and under which assumptions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rmab.common import BoolArray, FloatArray, ReadOnly
 from rmab.errors import many
 from rmab.logs.words import Words
 
-LEAST = 10  # outcomes on either side, below which nothing is told
+LEAST = 10  # least number of outcomes on either side
 
 
 @dataclass(frozen=True, eq=False)
 class Gain(ReadOnly):
-    """What places brought, after each of T periods: total, low and high (T,), and the expected number of places (T,)."""
+    """Benefit of places, after each of T periods: total, low and high (T,), and the expected number of places (T,)."""
 
     total: FloatArray
     low: FloatArray
@@ -29,28 +29,28 @@ class Gain(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Measurement(ReadOnly):
-    """What lists brought, as `rmab.data.measure` returns it.
+    """The benefit of lists, as `rmab.data.measure` returns it.
 
     Attributes
     ----------
     periods : tuple of str
         The T periods that could be measured.
     all, chosen, others : Gain
-        What all places brought; those of arms that the index chose (chance of at least one half), and of the others.
+        Benefit of all places; of arms that the index chose (chance of at least one half), and of the others.
     listed, left_out : int
         Recorded outcomes of arms that the draw gave a place, and of those it did not.
     enough : (T,) bool array
-        Whether there were outcomes enough, up to each period, to tell anything.
+        Whether there were enough outcomes, up to each period.
     certain, excluded, unknown, unrecorded : int
         Decisions that cannot be measured: of chance 1, of chance 0, without a chance, and without an outcome.
     pending : int
-        Decisions that were drawn, and whose outcome is still to come.
+        Randomised decisions whose outcome is outstanding.
     problems : tuple of str
-        Why the result must not be believed; empty where nothing is wrong.
+        Reasons not to use the result; empty if there are none.
     unit : str
-        What one unit is: 'weeks engaged', or 'reward'.
+        The unit: 'weeks engaged', or 'reward'.
     words : Words
-        What an action and a period are called.
+        Names of an action and a period.
     """
 
     periods: tuple[str, ...]
@@ -71,21 +71,21 @@ class Measurement(ReadOnly):
 
     @property
     def verdict(self) -> str:
-        """'more', 'less', or 'cannot be told'."""
-        told = not self.problems and bool(self.periods) and bool(self.enough[-1])
-        if told and self.all.low[-1] > 0:
+        """'more', 'less', or 'unknown'."""
+        sure = not self.problems and bool(self.periods) and bool(self.enough[-1])
+        if sure and self.all.low[-1] > 0:
             return "more"
-        return "less" if told and self.all.high[-1] < 0 else "cannot be told"
+        return "less" if sure and self.all.high[-1] < 0 else "unknown"
 
     def sentences(self) -> list[str]:
-        """Return the result in words: what was measured, for whom, the interval, and what it takes to believe it."""
+        """Return the result in words: the benefit, for whom, the interval, and the assumptions."""
         found = [f"problem: {one}" for one in self.problems]
         if not self.periods:
-            found.append(f"What the lists brought cannot be told: {self._why()}")
+            found.append(f"The benefit of the lists is unknown: {self._why()}")
         elif not self.enough[-1]:
             sides = f"{self.listed:,} of arms on the list, {self.left_out:,} of arms left out"
-            need = f"it takes {LEAST} of each, weighted by their chances"
-            found.append(f"What the lists brought cannot be told yet: too few outcomes to compare ({sides}; {need})")
+            need = f"{LEAST} of each are needed, weighted by their chances"
+            found.append(f"The benefit of the lists is not known yet: too few outcomes to compare ({sides}; {need})")
         else:
             found += self._numbers()
         return [*found, *self._limits()]
@@ -96,12 +96,12 @@ class Measurement(ReadOnly):
         if self.pending:
             return f"the outcomes of the {self.pending:,} decisions that were drawn come in the next {self.words.period}"
         if self.certain + self.excluded:
-            return "nobody was drawn: every chance is 0 or 1. Make lists with random_share (--random-share)"
-        return "no chance is recorded: keep the column 'chance' of the lists, and name it (--chance)"
+            return "nobody was drawn: every chance is 0 or 1; make lists with random_share (--random-share)"
+        return "no chance is recorded; keep the column 'chance' of the lists, and name it (--chance)"
 
     def _numbers(self) -> list[str]:
-        told = {"more": "The lists helped", "less": "The lists did harm"}
-        head = told.get(self.verdict, "Whether the lists helped cannot be told yet")
+        heads = {"more": "The lists helped", "less": "The lists did harm"}
+        head = heads.get(self.verdict, "It is not known yet whether the lists helped")
         found = [f"{head}: {self.all.describe(self.unit)} ({many(len(self.periods), self.words.period)})"]
         for name, one in (("chosen by the index", self.chosen), ("drawn from the others", self.others)):
             if one.places[-1] > 0:
@@ -116,8 +116,8 @@ class Measurement(ReadOnly):
                 f"draw, one {self.words.period} later; what lasts longer is not in it"
             )
             found.append(
-                "It takes for granted that recording does not depend on the draw, and that one arm's place does not "
-                "change another's outcome. The interval holds however often you look"
+                "This assumes that recording does not depend on the draw, and that one arm's place does not "
+                "change another's outcome. The interval is valid however often you look"
             )
         rest = {
             "certain of a place": self.certain,

@@ -1,6 +1,6 @@
 """A check one step ahead, in other arms: what came after the choices that the plan would have made (inverse propensities).
 
-At every record of the log the plan says whom it would act on: an arm is acted on where its index is at least the price of
+At every record of the log the plan has a decision: an arm is acted on if its index is at least the price of
 the budget, so that a rule d(group, state) in [0, 1] is left. The log acted with the propensity e(group, state), a
 frequency. Records in which the log did what the plan would have done are weighted by one over the chance that it did
 (Horvitz & Thompson 1952; weights are normalised, as Hajek 1971): the mean of what came next is that under the plan's
@@ -124,10 +124,10 @@ class Halves:
         self.size = visits.sum(axis=3)
         chance = np.divide(visits[..., 1], self.size, out=np.zeros(self.size.shape), where=self.size > 0)
         acts = self.size * self.wanted
-        blind, always = (self.wanted > 0) & (chance < LEAST), (self.wanted < 1) & (chance > 1 - LEAST)
-        self.covered = (self.size > 0) & ~blind & ~always
+        uncovered, always = (self.wanted > 0) & (chance < LEAST), (self.wanted < 1) & (chance > 1 - LEAST)
+        self.covered = (self.size > 0) & ~uncovered & ~always
         self.acts, self.always = float(acts.sum()), float(self.size[always].sum() / self.size.sum())
-        self.overlap = 1.0 - float(acts[blind].sum()) / self.acts if self.acts > 0 else 1.0
+        self.overlap = 1.0 - float(acts[uncovered].sum()) / self.acts if self.acts > 0 else 1.0
         self.least = float(chance[self.covered & (self.wanted > 0)].min(initial=1.0))
         self.effective = self._effective(visits)
         paid = np.einsum("hgsay,gy->hgs", counts, self.pays)[self.covered].sum()
@@ -147,7 +147,7 @@ class Halves:
     def refusal(self, word: str) -> str:
         """Return why there can be no check; nothing where there can."""
         if self.resampler.few:
-            return f"there are only {self.resampler.known} arms with records, too few to part them into halves"
+            return f"there are only {self.resampler.known} arms with records, too few to split into halves"
         if self.acts <= 0:
             return f"the plan would have made no {word} in the states of the log"
         if self.overlap < 1 - GROUPS_LOST:

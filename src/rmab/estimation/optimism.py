@@ -1,9 +1,9 @@
-"""How much better a plan looks in the model that it was made for than it is: a parametric bootstrap.
+"""The optimism of a plan: how much better it looks in its own model than it is, by a parametric bootstrap.
 
 The fitted model plays the truth. Records of every arm are drawn from it, with the visits that the arm had; they are fitted,
 and a plan is made, as for the log itself. What that plan claims in its own model, less what it brings in the one that drew
 the records, is its optimism: the winner's curse of choosing, and whatever shrinkage adds or takes (Efron & Tibshirani 1993,
-Section 10; Smith & Winkler 2006, "The optimizer's curse"). The mean over some such logs is taken off the estimate.
+Section 10; Smith & Winkler 2006, "The optimizer's curse"). The mean over some such logs is subtracted from the estimate.
 """
 
 from __future__ import annotations

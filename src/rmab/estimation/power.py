@@ -1,4 +1,4 @@
-"""How many periods it takes to measure what a list brings, before one starts: by the share that is drawn, and the effect.
+"""The number of periods needed to measure the benefit of lists, by the random share and the effect.
 
 Of the L arms that the index chooses, l are left out at random and as many of the U others take their places. So arms have a
 chance p, 1 - l / L or l / U. With the variances v1 and v0 of an outcome with and without a place, and the effect e, one arm
@@ -36,20 +36,20 @@ HUGE = 1e100  # an effect whose square is no number
 
 @dataclass(frozen=True)
 class Design:
-    """What a share of random places can show.
+    """What a random share can show.
 
     Attributes
     ----------
     share : float
         The share of the places that is drawn at random.
     left_out : int
-        How many of those whom the index chooses are left out in a period; as many others take their places.
+        Number of arms chosen by the index that are left out in a period; as many others take their places.
     periods : int or None
-        After how many periods the effect is shown with the power asked for; None where it takes more than 520.
+        Periods until the effect is significant with the given power; None if it takes more than 520.
     power : float
         The probability that the effect is shown within 26 periods.
     cost : float
-        What is lost in a period, in outcomes: places that go to others at random, who are taken to gain `others`.
+        Cost per period, in outcomes: places that go to others at random, whose effect is `others`.
     """
 
     share: float
@@ -72,22 +72,22 @@ def estimate_power(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> list[Design]:
-    """Estimate, for several random shares, after how many periods `rmab.data.measure` shows an effect.
+    """Estimate the number of periods until `rmab.data.measure` shows an effect, for several random shares.
 
     Parameters
     ----------
     effect : float
-        What a place adds to the outcome of an arm that the index chooses, on average: 0.1 for ten more in a hundred.
+        Mean effect of a place on the outcome of an arm that the index chooses: 0.1 for ten more in a hundred.
     budget, arms : int
         Places in a period, and arms.
     shares : sequence of float, optional
         Values of `random_share` to compare; by default those of 0.05, 0.1, 0.2 and 0.3 that leave somebody out.
     others : float
-        What a place adds to the outcome of an arm that is drawn from the others.
+        Effect of a place on the outcome of an arm that is drawn from the others.
     rate : float, optional
-        Of an outcome of yes and no: how many have a good one without a place, among arms in like states.
+        For outcomes of yes and no: the share of good ones without a place, among arms in similar states.
     deviation : float
-        Of other outcomes: the standard deviation among arms in like states, with and without a place.
+        For other outcomes: the standard deviation among arms in similar states, with and without a place.
     recorded : float
         Share of the outcomes that are recorded.
     power, alpha : float
@@ -101,7 +101,7 @@ def estimate_power(
     Raises
     ------
     ModelError
-        Where nobody would be left out, or there are no others.
+        If nobody would be left out, or there are no others.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def estimate_power(
     """
     places, count = as_integer(budget, "budget"), as_integer(arms, "arms")
     if not 1 <= places < count:
-        raise ModelError(f"budget must be in 1..{count - 1} (there must be others than those on the list), got {places}")
+        raise ModelError(f"budget must be in 1..{count - 1} (some arms must be off the list), got {places}")
     gain, side = float(effect), float(others)
     seen, variances = as_share(recorded, "recorded"), _find_variances(rate, as_tolerance(deviation, "deviation"), gain, side)
     wanted, error = as_share(power, "power"), as_share(alpha, "alpha")
@@ -124,7 +124,7 @@ def estimate_power(
         if out < 1:
             if shares is None and share < SHARES[-1]:
                 continue
-            raise ModelError(f"a share of {share:g} leaves nobody out of {places} places: nothing can be measured")
+            raise ModelError(f"a share of {share:g} of {places} places leaves nobody out; use a larger share")
         several = ((places, out, gain, variances[0]), (count - places, count - places - out, side, variances[1]))
         sides = [Side(seen * size, 1.0 - less / size, one, *both) for size, less, one, both in several if less]
         reached = _shown_by(sides, first=-(-LEAST // max(int(seen * out), 1)), alpha=error)
@@ -177,7 +177,9 @@ def _find_variances(rate: float | None, deviation: float, *effects: float) -> li
     usual = as_share(rate, "rate")
     for one in effects:
         if not 0.0 <= usual + one <= 1.0:
-            raise ModelError(f"a rate of {usual:g} and an effect of {one:g} make {usual + one:g}, which is no share")
+            raise ModelError(
+                f"a rate of {usual:g} and an effect of {one:g} add up to {usual + one:g}; a rate must be in [0, 1]"
+            )
     return [(usual * (1.0 - usual), (usual + one) * (1.0 - usual - one)) for one in effects]
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation found, and what may be said of it: a benefit is stated only where the records show one.
+"""The result of an evaluation: a benefit is stated only if the records show one.
 
 There are four answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
 selection of stated strengths instead of the number. *Not shown*: the records do not show that an action helps, so no
@@ -36,40 +36,40 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a plan would bring, as `rmab.data.evaluate` returns it.
+    """The value of a plan, as `rmab.data.evaluate` returns it.
 
     Attributes
     ----------
     budget, horizon : int
         Actions a period, and periods.
     unit : str
-        What is counted: 'weeks engaged'.
+        The unit: 'weeks engaged'.
     plan : Estimate
-        What the plan brings over the horizon.
+        Value of the plan over the horizon.
     baselines : dict of str to Estimate
-        What 'nothing', 'rotation', 'random' and 'as logged' bring.
+        Values of 'nothing', 'rotation', 'random' and 'as logged'.
     benefits : dict of str to Estimate
-        What the plan brings more than each.
+        Benefit of the plan over each.
     used : dict of str to float
-        Actions a period of each.
+        Actions per period of each.
     knowledge : float
-        What a plan that knew the truth would bring more, on average over what the truth may be.
+        Mean gain of a plan that knew the truth: the value of better knowledge.
     noise : float
-        The standard deviation of what single runs of the plan bring: chance that no estimate can remove.
+        Standard deviation of single runs of the plan: chance that no estimate can remove.
     one_step : OneStep
         A check one step ahead, in arms that the plan was not made from, or why there can be none.
     checks : tuple of Check
-        What was asked of the records, as `rmab.data.run_checks` returns it.
+        Checks of the records, as `rmab.data.run_checks` returns them.
     gate : Gate
         Whether the records show that an action helps.
     ranges : dict of str to tuple of Range
-        What the benefits may be if something unrecorded chose who was acted on, by its strength.
+        Ranges of the benefits if something unrecorded influenced who was acted on, by its strength.
     replicates : int
-        How many worlds were drawn.
+        Number of draws.
     logged : float and int
-        Actions in a period of the log: on average, and at most.
+        Actions per period of the log: mean and maximum.
     design : str
-        How it is known that actions were drawn at random: 'declared', 'recorded', or '' where it is not.
+        How it is known that actions were drawn at random: 'declared', 'recorded', or '' if it is not.
     repeats : Repeats, optional
         Actions of the plan on arms that had more of them than the log shows, and what it loses if those change nothing.
     """
@@ -114,7 +114,7 @@ class Evaluation:
 
     @property
     def standing(self) -> str:
-        """What may be said: 'problem', 'not shown', 'conditional' on nothing unrecorded having chosen, or 'promised'."""
+        """The conclusion: 'problem', 'not shown', 'conditional' on nothing unrecorded having chosen, or 'promised'."""
         if self.problems or not self.gate.is_open:
             return "problem" if self.problems else "not shown"
         return "promised" if self.design else "conditional"
@@ -219,10 +219,10 @@ class Evaluation:
 
     @property
     def _untold(self) -> list[str]:
-        """What is said where nothing could be compared: neither a benefit nor a bound."""
+        """Return the sentences if nothing could be compared: neither a benefit nor a bound."""
         beside = f"of the same group and state in the same {self.period_word}"
-        told = f"What {self._an} changes cannot be told: hardly any has a record without one beside it, {beside}."
-        return [told, "No benefit is promised, and none is ruled out."]
+        effect = f"The effect of {self._an} is unknown: hardly any has a record without one to compare with, {beside}."
+        return [effect, "No benefit is promised, and none is ruled out."]
 
     @property
     def _an(self) -> str:

@@ -16,20 +16,20 @@ EPISODES = 4
 
 @dataclass(frozen=True)
 class Reach:
-    """What a group gets.
+    """Actions that a group gets.
 
     Attributes
     ----------
     group : str
-        Which.
+        Name of the group.
     arms : int
-        How many are in it.
+        Number of arms.
     now : int
-        How many of them are on the list.
+        Number of them on the list.
     each : float
         Actions that one of them gets over the horizon, on average.
     never : float
-        The part of them that gets none.
+        Share of them that gets none.
     """
 
     group: str

@@ -1,14 +1,14 @@
-"""What the kernels may really be, as far as a log tells: draws behind the intervals.
+"""Draws of kernels that a log allows, for the intervals.
 
 Arms are the independent units of a log: records of one arm hang together. So every arm is weighted by an exponential
 number, and the model is fitted to the weighted records: the Bayesian bootstrap over arms (Rubin 1981). The prior of the
-shrinkage is drawn, too, as records of its own (gamma numbers whose mean is its strength times its centre): else groups
+shrinkage is drawn, too, as separate records (gamma numbers whose mean is its strength times its centre): else groups
 that borrow most of what is known of them would look far too sure. Its strength m is drawn from the marginal likelihood of
 the counts as they are (random weights would add noise, which looks like differences between groups), with a prior that is
 uniform in the standard deviation between groups, 1 / sqrt(m) (Gelman 2006): where groups are few, the most likely strength
 is often infinite, and tells nothing of those that are nearly as likely. Clusters are
-fitted to weighted arms, and every arm's drawn from its shares. Of fewer than ten arms nobody can tell how they differ:
-transitions are then weighted one by one, as if arms were alike.
+fitted to weighted arms, and every arm's drawn from its shares. With fewer than ten arms, their variation is unknown:
+transitions are then weighted one by one, as if arms were identical.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Resampler:
 
     @property
     def few(self) -> bool:
-        """Whether arms are too few to tell how much they differ."""
+        """Whether there are too few arms to estimate how much they differ."""
         return self.known < FEW_ARMS
 
     def reweight(self, rng: np.random.Generator) -> FloatArray:

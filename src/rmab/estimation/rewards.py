@@ -1,4 +1,4 @@
-"""What a period in a state is worth: declared, learned from rewards, or assumed, with a note that says so."""
+"""Rewards of a period in a state: declared, learned from records, or assumed, with a note."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Pay(ReadOnly):
     table : (G, S, 2) float array
         Of every group, state and action.
     unit : str
-        What one unit of reward is, in the plural: 'weeks engaged', or 'reward'.
+        The unit of reward, in the plural: 'weeks engaged', or 'reward'.
     goal : int
-        The state that is worth most without an action.
+        The state with the largest reward without an action.
     kind : str
         'declared', 'learned' or 'assumed'.
     counts_periods : bool
-        Whether a period in the goal is worth 1, and any other 0: then probabilities of the goal say everything.
+        Whether a period in the goal has reward 1, and any other 0: then rewards are probabilities of the goal.
     notes : tuple of str
-        What was assumed.
+        Assumptions.
     """
 
     table: FloatArray
@@ -66,16 +66,16 @@ def make_pay(
 
 def _declare(names: tuple[str, ...], words: Words, reward: Mapping[str, float], groups: int) -> Pay:
     if not isinstance(reward, Mapping) or not reward:
-        raise ModelError(f"reward must name states and what they are worth, {{'engaged': 1}}, got {reward!r:.60}")
+        raise ModelError(f"reward must name states and their rewards, for example {{'engaged': 1}}, got {reward!r:.60}")
     worth = np.zeros(len(names))
     for name, value in reward.items():
         if name not in names:
-            raise ModelError(f"reward: there is no state {quote(name)}; the states are {list_some(names, 20)}")
+            raise ModelError(f"reward: unknown state {quote(name)}; available: {list_some(names, 20)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not abs(value) <= 1e12:
-            raise ModelError(f"reward: {quote(name)} must be worth a number, got {value!r:.40}")
+            raise ModelError(f"reward: {quote(name)} must be a number, got {value!r:.40}")
         worth[names.index(name)] = value
     if np.ptp(worth) == 0:
-        raise ModelError("reward: all states are worth the same, so nothing can be gained")
+        raise ModelError("reward: all states have the same reward, so lists cannot help; give different rewards")
     counts_periods = np.count_nonzero(worth) == 1 and worth.max() == 1
     unit = f"{words.period}s {names[int(worth.argmax())]}" if counts_periods else "points"
     return Pay(_spread(worth, groups), unit, int(worth.argmax()), "declared", bool(counts_periods))
@@ -95,13 +95,13 @@ def _assume(statistics: Statistics, names: tuple[str, ...], words: Words, *, ord
         both = (visits > 0).all(axis=1)
         if not both.any():
             raise ModelError(
-                f"which state is good? say it with reward={{'{names[-1]}': 1}}; the log does not show it: there "
-                f"is no state that was seen both with and without {words.an_action}"
+                f"reward is missing; name the good state, for example reward={{'{names[-1]}': 1}}; the log does not show "
+                f"it, as no state was seen both with and without {words.an_action}"
             )
         rows = pooled[both] / visits[both][..., np.newaxis]
         rise = (visits[both].sum(axis=1) @ (rows[:, 1] - rows[:, 0])) / visits[both].sum()
         goal, why = int(rise.argmax()), f"{words.an_action} makes it more likely"
-    note = f"no reward was given: a {words.period} in '{names[goal]}' is taken to be worth 1, because {why}; other states 0"
+    note = f"no reward was given: a {words.period} in '{names[goal]}' has reward 1, because {why}; other states 0"
     worth = _spread(np.eye(len(names))[goal], len(statistics.counts))
     return Pay(worth, f"{words.period}s {names[goal]}", goal, "assumed", True, (note,))
 

@@ -24,7 +24,7 @@ from rmab.estimation.fit import Fit
 
 WIDE = 1.959963984540054  # standard errors in half a 95% interval
 RECENT = 4  # periods in which an earlier action may still count
-TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts take its place; turns that part them
+TINY, TURNS = 6.0, 20  # records in a stratum, on average, below which two parts replace it; iterations that separate them
 LEAST = 5.0  # actions beside like records without one, below which nothing can be compared
 NEW = (2, 4, 8, 16)  # periods since the first record: classes of arms that are about as new
 LIKE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)  # ends of like chances
@@ -148,7 +148,7 @@ class Records:
     def change(self, by: FloatArray | IntArray, part: IntArray | None = None) -> tuple[float, float]:
         """Return by how much the effect rises with something, (M,), within group and state, and the p of no change.
 
-        Every group and state has an effect of its own: that more actions go where they work is no change. Strata never hold
+        Every group and state has a separate effect: that more actions go where they work is no change. Strata never hold
         both parts (M,) of the records, where they are given.
         """
         act, out = np.empty(self.arm.size), np.empty(self.arm.size)

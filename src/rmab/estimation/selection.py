@@ -112,7 +112,7 @@ def find_trial(records: Records) -> Trial | None:
     total, number = (np.bincount(records.arm, weights=one)[records.arm[first]] for one in (records.outcome, None))
     mean = np.asarray(total / number, dtype=np.float64)
     value, error = _difference(member, mean, group)
-    if not 0 < balance[1] < np.inf:  # all began alike: nothing can be told from that
+    if not 0 < balance[1] < np.inf:  # all began in the same state, which shows nothing
         return None
     p = float(2 * norm.sf(abs(balance[0]) / balance[1]))
     return Trial(int(seen.sum()), never, p, value, value - WIDE * error, value + WIDE * error)

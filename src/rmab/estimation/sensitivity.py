@@ -1,6 +1,6 @@
-"""How far something unrecorded could mislead: bounds on rows with an action, under selection of a stated strength.
+"""How far unrecorded influences could mislead: bounds on rows with an action, under selection of a stated strength.
 
-Something that nobody wrote down may make an action up to k times as likely, and any outcome up to k times as likely as well.
+Something unrecorded may make an action up to k times as likely, and any outcome up to k times as likely as well.
 Then a chance T that is seen after actions is T / B to T B without that selection, with B = k^2 / (2 k - 1), and so is that
 of the contrary (Ding & VanderWeele 2016, "Sensitivity analysis without assumptions"). States are ranked by what they are
 worth in the end, and the bounds are applied to the chance of every state or a better one. They hold for each row at once,

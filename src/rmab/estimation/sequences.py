@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals for a growing sum that are valid at all times at once, however often one looks.
+"""Confidence sequences: intervals for a growing sum that are valid at all times simultaneously, however often one looks.
 
 Each period brings an estimate of what it added, unbiased given the past, and an estimate of its variance. The errors form a
 martingale. Robbins' normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe & Sekhon 2021, Section 3) bounds its path: with
@@ -43,7 +43,7 @@ def margin(variance: ArrayLike, scale: float, alpha: float = 0.05) -> FloatArray
 def confidence_sequence(
     estimates: ArrayLike, variances: ArrayLike, *, scale: float, alpha: float = 0.05
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return sum, low and high (T,) after each of T periods: all intervals hold at once with probability 1 - alpha.
+    """Return sum, low and high (T,) after each of T periods: all intervals hold simultaneously with probability 1 - alpha.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def compare_means(listed: FloatArray, left_out: FloatArray, spread: float) -> tu
     difference, variance = 0.0, 0.0
     for sign, values in ((1.0, listed), (-1.0, left_out)):
         if values.size == 0:
-            raise ModelError("a comparison needs values on both sides")
+            raise ModelError("both sides need at least one value")
         difference += sign * float(values.mean())
         variance += float(values.var(ddof=1)) / values.size if values.size > 1 else spread**2 / 4.0
     return difference, variance
@@ -90,12 +90,12 @@ def compare_means(listed: FloatArray, left_out: FloatArray, spread: float) -> tu
 def periods_needed(
     effect: float, listed: int, left_out: int, *, deviation: float = 0.5, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """Return after how many periods an effect is shown: the interval lies above 0 with probability `power`.
+    """Return the number of periods until an effect is significant: the interval lies above 0 with probability `power`.
 
     Parameters
     ----------
     effect : float
-        What one place adds to the outcome of its arm, on average.
+        Mean effect of a place on the outcome of its arm.
     listed, left_out : int
         How many arms of the index's choice get a place in a period, and how many are left out at random.
     deviation : float
@@ -106,7 +106,7 @@ def periods_needed(
     Returns
     -------
     int or None
-        None where it takes more than 100,000 periods.
+        None if it takes more than 100,000 periods.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def periods_needed(
     """
     places, out = as_integer(listed, "listed"), as_integer(left_out, "left_out")
     if places < 1 or out < 1:
-        raise ModelError("listed and left_out must be at least 1: nothing can be compared otherwise")
+        raise ModelError("listed and left_out must be at least 1, as both are compared")
     gain = as_tolerance(effect, "effect") * places
     each = places**2 * as_tolerance(deviation, "deviation") ** 2 * (1.0 / places + 1.0 / out)
     quantile = float(ndtri(as_share(power, "power")))

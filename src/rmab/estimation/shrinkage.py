@@ -12,7 +12,7 @@ effect: states differ in their effect only as far as records say so. A tilt is t
 C what was seen in a node and E what is expected with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of
 no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the counts most
 likely (`strength.py`): those of all values of a column, or, for the effect, of all states (two visits at least). So does m.
-Groups that were never seen with an action have the tilted row of their own level.
+Groups that were never seen with an action have the tilted row of their level.
 
 A state in which actions are more common than their absence has its level with an action, and the effect of none.
 
@@ -150,7 +150,7 @@ def _evenness(counts: FloatArray) -> FloatArray:
 class Layer:
     """Levels, or effects on them: counts of a row and offsets, both (G, S, Y), and what groups have in common.
 
-    A level has strengths of its own in every state; those of effects, which are seen far less often, are common to all
+    A level has separate strengths in every state; those of effects, which are seen far less often, are common to all
     states, and so is that of no effect at all: where actions do nothing it is large.
     """
 

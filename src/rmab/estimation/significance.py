@@ -1,4 +1,4 @@
-"""Statistical tests behind the checks of a log: are counts alike, and are forecasts right?
+"""Statistical tests behind the checks of a log: do counts differ, and are forecasts right?
 
 Tests of homogeneity compare counts within like rows (group, state, action) by the likelihood ratio G (Anderson & Goodman
 1957 for Markov chains). With many records everything is significant, so a verdict also needs an effect that matters: the
@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from rmab.common import FloatArray, IntArray
 
-FINE, WATCH, PROBLEM, UNKNOWN = "fine", "watch", "problem", "cannot be told"
+FINE, WATCH, PROBLEM, UNKNOWN = "fine", "watch", "problem", "unknown"
 # A difference is real below this p: twelve questions together raise a false alarm in 5% of the logs (Bonferroni).
 SURE = 0.0042
 MATTERS, MUCH = 0.1, 0.25  # effects that matter, and that matter much

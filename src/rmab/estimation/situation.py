@@ -1,4 +1,4 @@
-"""Where everybody is now: the last state that was seen, for how long, and a belief where it is not that of the period to
+"""The current state of every arm: the last seen state, for how long, and a belief if that is older than the period to
 plan.
 
 The period to plan is the last of the log, where nobody has been acted on in it yet, and the next one otherwise. What was

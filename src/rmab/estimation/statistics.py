@@ -1,7 +1,7 @@
-"""What records show, in tables that do not depend on their order: counts of transitions, and sums of rewards.
+"""Statistics of records, in tables that do not depend on their order: counts of transitions, and sums of rewards.
 
-A live programme hears of things late, twice, and in any order. So everything is whole numbers: a report that is added and
-taken away again leaves no trace, not even in the last bit, and the tables of parts add up to the table of the whole. Rewards
+Reports of a live programme come late, twice, and in any order. So everything is whole numbers: a report that is added and
+subtracted again leaves no trace, not even in the last bit, and the tables of parts add up to the table of the whole. Rewards
 have an axis of periods, because a forecast needs to know when something was paid; counts have none, because kernels do not
 change with time in our models.
 """
@@ -42,9 +42,9 @@ NEARLY = 1e-9  # of rounding, in sums of squares
 class Statistics(ReadOnly):
     """Order-free statistics of G groups of arms with S states; checked on construction.
 
-    `a + b` adds the records of both, `a - b` takes records away, `sum` and `merge` add several; two are equal if all their
-    numbers are. Periods are counted from 0; those after the last reward are left out, so that one that is added and taken
-    away leaves no trace.
+    `a + b` adds the records of both, `a - b` subtracts records, `sum` and `merge` add several; two are equal if all their
+    numbers are. Periods are counted from 0; those after the last reward are left out, so that one that is added and
+    subtracted leaves no trace.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Statistics(ReadOnly):
     Raises
     ------
     ModelError
-        Where a shape is wrong, a count is negative, or there is a sum of no rewards.
+        If a shape is wrong, a count is negative, or there is a sum without rewards.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Statistics(ReadOnly):
         if digits.shape != shape or digits.dtype.kind != "i":
             raise ModelError(f"moments must be whole numbers of shape {shape}, got {digits.dtype} {digits.shape}")
         if digits[known == 0].any():
-            raise ModelError("moments: there is a sum of no rewards")
+            raise ModelError("moments must be 0 where numbers is 0")
         _check_moments(known, digits)
         last = int(np.flatnonzero(known.any(axis=(1, 2, 3))).max(initial=-1)) + 1
         object.__setattr__(self, "counts", as_indices(counts, "counts", size, MOST))
@@ -195,7 +195,7 @@ class Statistics(ReadOnly):
             expect(feedback, Trajectory, "feedback")
         elif rewards.ndim != 3:
             raise ModelError(
-                "feedback: rewards that change with the phase cannot be counted by group; count every phase alone"
+                "feedback: rewards that change with the phase cannot be counted by group; count every phase separately"
             )
         size = as_integer(states if rewards is None else rewards.shape[1], "states")
         steps, arms = feedback.actions.shape
@@ -215,9 +215,9 @@ class Statistics(ReadOnly):
         """Return the sum of several; ModelError if there is none, or they have other groups or states."""
         found = list(several) if is_several(several) else []
         if not is_several(several) or not all(isinstance(one, Statistics) for one in found):
-            raise ModelError(f"merge takes Statistics, several in a list, got {several!r:.60}")
+            raise ModelError(f"merge needs a list of Statistics, got {several!r:.60}")
         if not found:
-            raise ModelError("merge: there are no statistics; begin with Statistics.zero(groups, states)")
+            raise ModelError("merge: the list is empty; begin with Statistics.zero(groups, states)")
         return reduce(add, found)
 
     @property
@@ -243,12 +243,12 @@ class Statistics(ReadOnly):
         try:
             return self._combine(other, -1)
         except ModelError as error:
-            raise ModelError(f"cannot take away records that are not there: {error}") from error
+            raise ModelError(f"cannot subtract records that were not added: {error}") from error
 
     def _combine(self, other: Statistics, sign: int) -> Statistics:
         if self.counts.shape != other.counts.shape:
             sizes = [f"{len(one.counts)} groups and {one.counts.shape[1]} states" for one in (self, other)]
-            raise ModelError(f"statistics of {sizes[0]} do not go together with those of {sizes[1]}")
+            raise ModelError(f"statistics of {sizes[0]} cannot be combined with those of {sizes[1]}")
         numbers, moments = (_add(getattr(self, name), sign * getattr(other, name)) for name in ("numbers", "moments"))
         return Statistics(self.counts + sign * other.counts, numbers, moments)
 

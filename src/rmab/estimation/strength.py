@@ -1,4 +1,4 @@
-"""How much groups are alike: the strength of a Dirichlet prior around known centres, by its marginal likelihood.
+"""The similarity of groups: the strength of a Dirichlet prior around known centres, by its marginal likelihood.
 
 A row p_g of a group, where an arm in a state goes under an action, is a distribution over the next states, of which the
 group has counts c_g. With the prior p_g ~ Dirichlet(m q_g), the counts have the likelihood (Dirichlet-multinomial; Minka

@@ -1,4 +1,4 @@
-"""What policies earn in a model: exactly, where each arm is on its own; by simulation, where arms compete for the budget."""
+"""Values of policies in a model: exact if arms are independent; by simulation if they compete for the budget."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LEAST, MOST = 4, 400  # episodes
 
 @dataclass(frozen=True, eq=False)
 class World(ReadOnly):
-    """Where everybody is, with what is done: all that does not depend on the kernels.
+    """The current states and actions: everything that does not depend on the kernels.
 
-    belief (N, S), group (N,) and reward (G, S, 2) of the arms, where every arm may be a group of its own; turn (H, N) whose
+    belief (N, S), group (N,) and reward (G, S, 2) of the arms, where every arm may be its own group; turn (H, N) whose
     turn it is in rotation; rate (G, S) how often the log acted.
     """
 
@@ -100,7 +100,7 @@ class World(ReadOnly):
         return batch.mean, float(batch.rewards.std(ddof=1))
 
     def baselines(self, kernels: FloatArray) -> dict[str, float]:
-        """Return what nothing, rotation, chance and the log's habits earn in kernels (G, S, 2, S): exact."""
+        """Return what nothing, rotation, a random draw and the rates of the log earn in kernels (G, S, 2, S): exact."""
         count = self.belief.shape[0]
         chance = min(self.budget / count, 1.0)
         mass = np.zeros((len(kernels), self.belief.shape[1]))
@@ -114,7 +114,7 @@ class World(ReadOnly):
         }
 
     def _blocks(self, kernels: FloatArray, mass: FloatArray, share: FloatArray) -> float:
-        """Return what is earned where every arm in a state is acted on with a probability (G, S) of its own."""
+        """Return what is earned where every arm in a state is acted on with its own probability (G, S)."""
         moves = (1 - share)[..., np.newaxis] * kernels[:, :, 0] + share[..., np.newaxis] * kernels[:, :, 1]
         pays = (1 - share) * self.reward[..., 0] + share * self.reward[..., 1]
         total = 0.0

@@ -1,7 +1,7 @@
-"""Learners, and the parts that they are made of.
+"""Learners, and the components that they are built from.
 
-`MirrorDescent` and `IndexLearner` are the two skeletons; `Ucmd` takes parts of your choice. docs/extending.md teaches how to
-write your own.
+`MirrorDescent` and `IndexLearner` are the two skeletons; `Ucmd` takes any components. docs/extending.md shows how to
+write a custom learner.
 """
 
 import lazy_loader

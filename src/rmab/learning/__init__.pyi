@@ -2,7 +2,7 @@
 
 from .algorithms.colored_ucrl2 import ColoredUcrl2 as ColoredUcrl2
 from .algorithms.dilated_po import DilatedPo as DilatedPo
-from .algorithms.oracle import Chance as Chance, Oracle as Oracle
+from .algorithms.oracle import Oracle as Oracle, RandomLearner as RandomLearner
 from .algorithms.pdgd_ops import PdgdOps as PdgdOps
 from .algorithms.planned import (
     LagrangianLearner as LagrangianLearner,

@@ -1,6 +1,6 @@
-"""What every learner is: `begin` makes a state from a view, `plan` reads a policy off it, `learn` returns the next state.
+"""The base of every learner: `begin` builds a state from a view, `plan` returns a policy, `learn` the next state.
 
-A learner never owns the loop, and keeps nothing to itself: all that it has learned is in the state.
+A learner never owns the loop, and stores nothing itself: everything it has learned is in the state.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class EpisodePlan(ReadOnly):
     Parameters
     ----------
     policy : Policy
-        Who is activated when.
+        Which arms to activate at each step.
     occupancy : (C, H, S, 2) float array, optional
-        The plan of each block, where the learner plans with occupancies.
+        The plan of each block, if the learner plans with occupancies.
     block_of : (N,) int array, optional
         The block of each arm.
     iterations : int
-        Of the solver that made it.
+        Iterations of the solver.
     counted : function, optional
-        Returns how often the arms of each block are in a state under an action in an episode, all together, in every phase,
+        Returns the expected visits of each block, state and action in an episode, in every phase,
         (C * K, S, 2): instead of the occupancy.
 
     Examples
@@ -63,15 +63,15 @@ class EpisodePlan(ReadOnly):
 class Learner(Configured, ABC):
     """An algorithm with its options. It reaches the problem through a View and Feedback only.
 
-    Write your own by overriding `initial`, `decide` and `update`; `rmab.testing.check_learner` says whether it keeps the
-    contract. Arrays are named as you like; numbers that you keep are arrays, too: `np.array(3)`.
+    For a custom learner, override `initial`, `decide` and `update`; `rmab.testing.check_learner` checks the
+    contract. Arrays may have any names; numbers are stored as arrays, too: `np.array(3)`.
 
     Attributes
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     feedback, draws, privileged, discounted, any_budget, state_costs
-        Override with a class attribute where they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
+        Override with class attributes if they apply: `feedback = "full"`, `draws = True`, `privileged = "knows ..."`,
         `discounted = True`, `any_budget = True`.
 
     Examples
@@ -100,7 +100,7 @@ class Learner(Configured, ABC):
 
     @property
     def feedback(self) -> Feedbacks:
-        """The feedback that it is made for; a learner made for full feedback is not defined without it."""
+        """The feedback that it needs; a learner for full feedback is not defined without it."""
         return "bandit"
 
     @property
@@ -110,35 +110,35 @@ class Learner(Configured, ABC):
 
     @property
     def privileged(self) -> str:
-        """What it knows that no real programme knows; empty for an honest learner."""
+        """What it knows that no real programme knows; empty for learners without such knowledge."""
         return ""
 
     @property
     def discounted(self) -> bool:
-        """Whether it heeds the discount of its view; the others refuse a view whose discount is not 1."""
+        """Whether it supports discounting; the others reject a view whose discount is not 1."""
         return False
 
     @property
     def any_budget(self) -> bool:
-        """Whether it keeps exact budgets and costs, as `IndexPolicy.of(view, ...)` does; the others refuse such views."""
+        """Whether it supports exact budgets and costs, as `IndexPolicy.of(view, ...)` does; the others reject such views."""
         return False
 
     @property
     def state_costs(self) -> bool:
-        """Whether it keeps costs that depend on the state; the others refuse such views."""
+        """Whether it supports costs that depend on the state; the others reject such views."""
         return False
 
     @property
     def anywhere(self) -> bool:
         """Whether it plans for, and learns from, episodes of another start, budget or horizon than its view's.
 
-        By default, it does where `decide_in` is written.
+        By default, it does if `decide_in` is overridden.
         """
         return type(self).decide_in is not Learner.decide_in
 
     @property
     def signature(self) -> str:
-        """Name and options in one line: states of one learner are not taken for those of another."""
+        """Name and options in one line: identifies the states of a learner."""
         known: str | None = vars(self).get("_signature")
         if known is not None:
             return known
@@ -154,19 +154,19 @@ class Learner(Configured, ABC):
     def begin(self, view: View, seed: int = 0) -> State:
         """Return the state before the first episode."""
         if not isinstance(view, View):
-            raise ModelError(f"a learner begins with a View, for instance task.view(), got {type(view).__name__}")
+            raise ModelError(f"a learner begins with a View, for example task.view(), got {type(view).__name__}")
         if self.feedback == "full" and view.feedback != "full":
-            raise ModelError(f"{self.name} needs full feedback, this task gives {view.feedback}: say feedback='full'")
+            raise ModelError(f"{self.name} needs full feedback, got {view.feedback!r}; set feedback to 'full'")
         number = as_seed(seed)
         if view.discount < 1.0 and not self.discounted:
-            raise ModelError(f"{self.name} learns for rewards that all count alike, the view has discount {view.discount:g}")
+            raise ModelError(f"{self.name} does not support discounting, but the view has discount {view.discount:g}")
         if (view.exact or view.cost is not None) and not self.any_budget:
             what = "is exact" if view.exact else "has costs"
             raise ModelError(
-                f"{self.name} activates at most B arms that cost 1 each, this budget {what}", code="unsupported"
+                f"{self.name} supports budgets of at most B arms of cost 1, but this budget {what}", code="unsupported"
             )
         if view.weights is not None and view.weights.ndim > 1 and not self.state_costs:
-            wrong = f"{self.name} learns with one cost per arm, these costs depend on the state"
+            wrong = f"{self.name} needs one cost per arm, but these costs depend on the state"
             raise ModelError(wrong, code="unsupported")
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
@@ -176,20 +176,20 @@ class Learner(Configured, ABC):
     def plan(
         self, state: State, *, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None
     ) -> EpisodePlan:
-        """Return the plan of the coming episode, in the situation at hand.
+        """Return the plan of the coming episode, in the current situation.
 
-        A programme that goes on where it stopped says so at every call: ``plan(state, start=feedback.states[-1])``.
+        A programme that continues passes its last states at every call: ``plan(state, start=feedback.states[-1])``.
 
         Parameters
         ----------
         state : State
-            What was learned so far.
+            The current state of the learner.
         start : int or array_like, shape (N,) or (N, S), optional
-            Where the arms are, or the probability of every state; by default, as the view says.
+            Start states of the arms, or the probability of every state; by default, the view's.
         budget : int or array_like of int, shape (H,), optional
             The budget of the episode; by default, the view's.
         horizon : int, optional
-            The number of steps, at most those of the view, which is the default.
+            Number of steps, at most the view's, which is the default.
 
         Returns
         -------
@@ -211,12 +211,12 @@ class Learner(Configured, ABC):
         return self.decide_in(state, view)
 
     def learn(self, state: State, feedback: Feedback) -> State:
-        """Return the state after this feedback; wrong feedback raises FeedbackError, and nothing has changed."""
+        """Return the state after this feedback; wrong feedback raises FeedbackError and changes nothing."""
         self._check(state)
         expect(feedback, Feedback, "feedback")
         feedback.check(state.view, state.episode)
         if not self.anywhere and (elsewhere := feedback.elsewhere(state.view)):
-            raise FeedbackError(f"{elsewhere}: {self.name} learns from episodes as its view declares them only")
+            raise FeedbackError(f"{elsewhere}: {self.name} only learns from episodes as its view declares them")
         arrays = self.update(state, feedback)
         if not isinstance(arrays, Mapping):
             raise ModelError(f"{self.name}: update must return arrays by name, got {type(arrays).__name__}")
@@ -224,43 +224,43 @@ class Learner(Configured, ABC):
 
     @abstractmethod
     def initial(self, view: View, seed: int) -> Arrays:
-        """Override: return the arrays to keep before the first episode."""
+        """Override: return the arrays of the first state."""
 
     @abstractmethod
     def decide(self, state: State) -> EpisodePlan:
-        """Override: return the plan of the coming episode, a function of the state alone."""
+        """Override: return the plan of the coming episode, a function of the state only."""
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback) -> Changes:
-        """Override: return the arrays that this feedback changes; the others stay, None removes one.
+        """Override: return the arrays that this feedback changes; the others stay the same, None removes one.
 
         The feedback was checked.
         """
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:  # noqa: ARG002
-        """Override to plan for any situation: return the plan where `view` has the start, budget and horizon at hand.
+        """Override to plan for any situation: return the plan where `view` has the current start, budget and horizon.
 
-        It is a function of the two alone. Unless it is written, every situation but the view's own is a ModelError.
+        It is a function of the two only. By default, every situation other than the view's is a ModelError.
         """
-        raise ModelError(f"{self.name} plans for the start, budget and horizon of its view only")
+        raise ModelError(f"{self.name} only plans for the start, budget and horizon of its view")
 
     def refuses(self, view: View) -> str:  # noqa: ARG002
-        """Override: return why it cannot play tasks like this, as the rest of a sentence; empty where it can."""
+        """Override: return why it does not support this task, as the rest of a sentence; empty if it does."""
         return ""
 
     def state_spec(self, view: View) -> ArraySpecs:  # noqa: ARG002
-        """Override: declare the arrays that a state must have. States from files and other processes are checked by it."""
+        """Override: declare the arrays of a state. States from files and other processes are checked against it."""
         return {}
 
     def estimate(self, state: State) -> FloatArray | None:  # noqa: ARG002
-        """(N, S, 2), or (N, K, S, 2) with phases: what it took the last episode's rewards for, in their own units.
+        """(N, S, 2), or (N, K, S, 2) with phases: its estimate of the last episode's rewards, in their units.
 
-        None where it makes no estimates.
+        None if it makes no estimates.
         """
         return None
 
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Learner:  # noqa: ARG002
-        """Override in a privileged learner: return the one that knows what it may of problem and summed rewards (N, S, 2).
+        """Override in a privileged learner: return a learner informed of the problem and summed rewards (N, S, 2).
 
         `rmab.run` calls it before the first episode, for privileged learners only. The seed is that of the run.
         """
@@ -276,7 +276,7 @@ class Learner(Configured, ABC):
 
 
 def _trusted(state: State) -> State:
-    """Return the state, marked as made or checked by its learner in this process."""
+    """Return the state, marked as built or checked by its learner in this process."""
     object.__setattr__(state, "_trusted", True)
     return state
 

@@ -14,7 +14,7 @@ from rmab.play import Rounding, Rule
 
 @configured
 class EpochLearner(MirrorDescent):
-    """What learners share whose sets are rebuilt when a pair's count doubles, and whose plans are rounded."""
+    """Base of learners whose sets are rebuilt when a pair's count doubles, and whose plans are rounded."""
 
     preset: Preset = option(default="theory", help=PRESET)
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)

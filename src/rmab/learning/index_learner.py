@@ -1,4 +1,4 @@
-"""Learners that count transitions, average rewards, and make both into a table of indices before every episode."""
+"""Learners that count transitions, average rewards, and compute a table of indices from both before every episode."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from rmab.play import Feedback, IndexPolicy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Knowledge:
-    """What an index learner knows before an episode.
+    """Knowledge of an index learner before an episode.
 
     Parameters
     ----------
     pools : Pools
         Groups, payoffs and blocks of the arms; `pools.view` has start, budget and horizon of the coming episode.
     task : View
-        What the learner may know of the task: what was counted is of its episodes, and widths are made for its horizon.
+        What the learner may know of the task: counts are of its episodes, and widths are for its horizon.
     episode, seed : int
-        The episode that comes, from 0, and the learner's seed.
+        The coming episode, from 0, and the learner's seed.
     until : int
-        The episode up to which the widths of the kernels' sets are to hold.
+        The last episode in which the sets must hold.
     arrays : mapping of str to array
-        All that the learner keeps, with the new `counts` (G, S, 2, S) and rewards; its own arrays are still the old ones.
+        All arrays of the learner, with the new `counts` (G, S, 2, S) and rewards; custom arrays are still the old ones.
     """
 
     pools: Pools
@@ -53,12 +53,12 @@ class Knowledge:
 
     @cached_property
     def means(self) -> FloatArray:
-        """(R, S, 2) mean rewards in [0, 1]: 1 where nothing was seen, known zeros where they are."""
+        """(R, S, 2) mean rewards in [0, 1]: 1 for pairs without observations, 0 for known zeros."""
         return self.with_zeros(mean_reward(self.arrays))
 
     @property
     def shown(self) -> IntArray:
-        """(R, S, 2) how many visits had their reward shown."""
+        """(R, S, 2) number of visits with a revealed reward."""
         return times_seen(self.pools, self.arrays)
 
     def with_zeros(self, values: FloatArray) -> FloatArray:
@@ -67,7 +67,7 @@ class Knowledge:
 
 
 class IndexLearner(Learner):
-    """Keeps counts and means of rewards. Override `prepare`, which makes a table of indices of them.
+    """Keeps counts and means of rewards. Override `prepare`, which computes a table of indices.
 
     Examples
     --------
@@ -79,13 +79,13 @@ class IndexLearner(Learner):
 
     @abstractmethod
     def prepare(self, known: Knowledge) -> Arrays:
-        """Override: return `table` (N, S) or (N, H, S) for the coming episode, `estimate` (R, S, 2) in [0, 1]; what else is
-        returned is kept, too. What is not returned stays as it is. `known.pools.view` has start, budget and horizon of the
-        episode, which may be others than those of the task.
+        """Override: return `table` (N, S) or (N, H, S) for the coming episode, `estimate` (R, S, 2) in [0, 1]; other arrays
+        are stored, too. Arrays that are not returned stay. `known.pools.view` has start, budget and horizon of the
+        episode, which may differ from those of the task.
         """
 
     def observe(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
-        """Override where more is kept of an episode than counts and rewards: return it."""
+        """Override to store more of an episode than counts and rewards: return it."""
         return {}
 
     def window(self, view: View) -> int:  # noqa: ARG002
@@ -94,12 +94,12 @@ class IndexLearner(Learner):
 
     @property
     def counting(self) -> Counting:
-        """Override: where transitions are known from."""
+        """Override: the source of transitions."""
         return OBSERVING
 
     @property
     def explore(self) -> Exploration | None:
-        """Override: how to explore before the first index is made, which is then kept for good; None: no such phase."""
+        """Override: the exploration before the first index, which is then final; None: no exploration."""
         return None
 
     def table(self, state: State) -> FloatArray:
@@ -107,11 +107,11 @@ class IndexLearner(Learner):
         return state.arrays["table"]
 
     def estimate(self, state: State) -> FloatArray | None:
-        """(N, S, 2), or (N, K, S, 2): what it takes rewards for, in their own units; None before the first episode."""
+        """(N, S, 2), or (N, K, S, 2): its estimate of rewards, in their units; None before the first episode."""
         return Pools.of(state.view).in_own_units(state.arrays["estimate"]) if state.episode else None
 
     def state_spec(self, view: View) -> ArraySpecs:
-        """Declare counts and rewards, and what most index learners make of them."""
+        """Declare counts and rewards, and the arrays of most index learners."""
         pools = Pools.of(view)
         sums = ArraySpec((max(self.window(view), 1), *pools.zero.shape), "f", 0, MOST)
         own = {"counts": whole(*pools.support.shape), "seen": sums, "paid": sums, "estimate": ArraySpec(pools.zero.shape)}
@@ -121,13 +121,13 @@ class IndexLearner(Learner):
         return {**own, **plan, "table": table, "committed": ArraySpec((), "b", optional=True)}
 
     def initial(self, view: View, seed: int) -> Arrays:
-        """Begin with no counts, or with what a generator has drawn."""
+        """Begin with zero counts, or with a generator's samples."""
         pools = Pools.of(view)
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
         return {**arrays, **self._prepared(pools, view, arrays, 0, seed)}
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
-        """Make the index again, for this situation: counts and means depend on none."""
+        """Recompute the index for this situation; counts and means do not depend on it."""
         made = self._prepared(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
         return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
 
@@ -137,7 +137,7 @@ class IndexLearner(Learner):
         return EpisodePlan(policy) if mass is None else EpisodePlan(policy, mass, Pools.of(state.view).block_of)
 
     def update(self, state: State, feedback: Feedback) -> Arrays:
-        """Count, average, and make a new index; nothing after a learner has committed itself."""
+        """Count, average, and compute a new index; do nothing after the learner has committed."""
         if state.arrays.get("committed", False):
             return {}
         pools = Pools.of(state.view)
@@ -151,7 +151,7 @@ class IndexLearner(Learner):
         known = Knowledge(pools, task, episode, seed, self.counting.until(task, episode), arrays)
         if self.explore is None:
             return self.prepare(known)
-        if self.explore.goes_on(Pools.of(task), known.visits, episode):
+        if self.explore.continues(Pools.of(task), known.visits, episode):
             table = self.explore.table(pools, known.visits)
             return {"committed": np.array(False), "table": table, "estimate": known.means}
         return {"committed": np.array(True), **self.prepare(known)}

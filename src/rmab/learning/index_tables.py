@@ -1,4 +1,4 @@
-"""Tables of indices from estimated kernels (G,S,2,S) and rewards (R,S,2): what index learners execute."""
+"""Tables of indices from estimated kernels (G,S,2,S) and rewards (R,S,2): executed by index learners."""
 
 from typing import Any
 
@@ -37,6 +37,6 @@ def whittle_table(pools: Pools, kernels: FloatArray, reward: FloatArray, discoun
     return index[pools.block_of]
 
 
-def endless_discount(view: View) -> float:
-    """Return the discount of an endless horizon that looks as far ahead as an episode is long: 1 - 1/H."""
+def infinite_discount(view: View) -> float:
+    """Return the discount of an infinite horizon whose mean length is that of an episode: 1 - 1/H."""
     return 1.0 - 1.0 / view.horizon

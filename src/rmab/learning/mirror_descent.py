@@ -1,12 +1,12 @@
 """The skeleton of UCMD-ARMAB (Xiong & Li 2024, Algorithm 2): confidence sets x reward estimator x step x rounding.
 
-    decide   rounding     who is activated                       Section 4.4
-             probes       who is activated to be seen
-    update   confidence   what the kernels may be                Section 4.1
-             estimator    what the episode paid, also unseen     Section 4.3
+    decide   rounding     which arms to activate                 Section 4.4
+             probes       forced exploration
+    update   confidence   sets of plausible kernels              Section 4.1
+             estimator    estimate of the rewards                Section 4.3
              step         the next plan                          Section 4.2
 
-What a component returns is checked at once, so that a custom one that errs is named.
+What a component returns is checked immediately, so that errors name a custom component.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from rmab.model import Problem, View
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
-RATE = "the learning rate, in units of the theory's"
+RATE = "learning rate, in units of the theory's"
 
 
 class ComponentSet(NamedTuple):
-    """What a learner of this family is made of."""
+    """The components of a learner of this family."""
 
     confidence: ConfidenceSets
     estimator: RewardEstimator
@@ -53,15 +53,15 @@ class ComponentSet(NamedTuple):
     probes: Probes = Probes(every=0.0)
 
     def by_memory(self) -> dict[str, Component]:
-        """Return the components that keep a memory, by its name in the state."""
+        """Return the components that keep a memory, by name in the state."""
         memories = {"sets": self.confidence, "refresh": self.refresh, "rewards": self.estimator}
         return {**memories, "step": self.step, "looks": self.probes}
 
 
 class MirrorDescent(Learner):
-    """All learners of this family. Override `components`, or pass yours to `Ucmd`.
+    """Base of all learners of this family. Override `components`, or pass components to `Ucmd`.
 
-    Its state has the memory of every component, under a name of its own (`sets.counts`), and `mass`, the plan
+    Its state has the memory of every component, with its name as a prefix (`sets.counts`), and `mass`, the plan
     (C, H, S, 2), unless the step recomputes it from its memory.
     """
 
@@ -70,44 +70,46 @@ class MirrorDescent(Learner):
     def components(self) -> ComponentSet:
         """Override: the components, the same at every call."""
 
-    _told: ClassVar[ComponentSet | None] = None  # after privileged ones were informed
+    _informed: ClassVar[ComponentSet | None] = None  # after privileged ones were informed
 
     @property
     def _components(self) -> ComponentSet:
-        return self._told or self.components
+        return self._informed or self.components
 
     @property
     def privileged(self) -> str:
-        """What its parts are told that no real programme knows."""
+        """What its components know that no real programme knows."""
         return " and ".join(filter(None, (part.privileged for part in self.components)))
 
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
-        """Return the learner whose privileged parts know what they may of this problem."""
-        told, own = copy(self), self.components
-        object.__setattr__(told, "_told", own._replace(**{k: one.inform(problem) for k, one in own._asdict().items()}))
-        return told
+        """Return the learner with its privileged components informed of this problem."""
+        informed, own = copy(self), self.components
+        object.__setattr__(
+            informed, "_informed", own._replace(**{k: one.inform(problem) for k, one in own._asdict().items()})
+        )
+        return informed
 
     @property
     def feedback(self) -> Feedbacks:
-        """The feedback that the parts are made for."""
+        """The feedback that the components need."""
         return "full" if any(part.feedback == "full" for part in self.components) else "bandit"
 
     @property
     def draws(self) -> bool:
-        """Whether some part draws arm by arm."""
+        """Whether some component draws arm by arm."""
         return any(part.draws for part in self.components)
 
     def estimate(self, state: State) -> FloatArray | None:
-        """(N, S, 2), or (N, K, S, 2): what the last episode was taken to pay.
+        """(N, S, 2), or (N, K, S, 2): the estimated rewards of the last episode.
 
-        None before the first, and where only directions are known.
+        None before the first, and if only directions are known.
         """
         if state.episode == 0 or "estimate" not in state.arrays:
             return None
         return Pools.of(state.view).in_own_units(state.arrays["estimate"])
 
     def state_spec(self, view: View) -> ArraySpecs:
-        """Declare the plan, and the memories of all parts."""
+        """Declare the plan, and the memories of all components."""
         pools, components = Pools.of(view), self.components
         plan = {"mass": masses(pools.weights.size, view.horizon, view.states, 2)} if components.step.stored else {}
         own = {**plan, "iterations": whole(), "estimate": ArraySpec(pools.zero.shape, optional=True)}
@@ -128,7 +130,7 @@ class MirrorDescent(Learner):
 
     @property
     def anywhere(self) -> bool:
-        """Whether all parts take episodes of any start, budget and horizon."""
+        """Whether all components support episodes of any start, budget and horizon."""
         return all(part.anywhere for part in self.components)
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
@@ -143,7 +145,7 @@ class MirrorDescent(Learner):
         return self._executed(state, pools, self._plan(state, pools))
 
     def _plan(self, state: State, pools: Pools) -> StepResult:
-        """Return the plan in force: as it is kept, or made anew."""
+        """Return the current plan, stored or recomputed."""
         if self._components.step.stored:
             return StepResult(state.arrays["mass"], int(state.arrays["iterations"]))
         known = (state.of("refresh"), state.of("sets"), state.episode)
@@ -154,9 +156,9 @@ class MirrorDescent(Learner):
         return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
     def _executed(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
-        """Return the policy of a plan, its looks included."""
+        """Return the policy of a plan, including its probes."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
-        del plan  # its shares are in the policy, and may be large
+        del plan  # shares are in the policy, and may be large
         worthless = self._components.step.worthless(state.of("step"), pools)
         if worthless is not None:
             tried = pools.of_arms(state.arrays["sets.counts"][:, :, 1].sum(axis=2), pools.group_of)
@@ -171,7 +173,7 @@ class MirrorDescent(Learner):
         return execute.policy(pools, plan.shares)
 
     def update(self, state: State, feedback: Feedback) -> Changes:
-        """Learn what may be, learn what was paid, and plan again."""
+        """Update sets and reward estimates, and plan again."""
         components, pools = self._components, Pools.of(state.view)
         observed = pools.observe(feedback)
         sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
@@ -185,12 +187,12 @@ class MirrorDescent(Learner):
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
         named = _named(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
         kept = {**named, **known, **_planned(plan)}
-        return {**dict.fromkeys(state.arrays), **kept}  # what is no longer kept is removed
+        return {**dict.fromkeys(state.arrays), **kept}  # arrays that are no longer stored are removed
 
     def _sets(
         self, pools: Pools, refresh: Memory, known: Memory, episode: int, blocks: IntArray | None = None
     ) -> TransitionSets:
-        """Return the sets of every block; blocks: their groups, where they are others than those of the pools."""
+        """Return the sets of every block; blocks: their groups, if they differ from those of the pools."""
         components, counts = self._components, known["counts"]
         basis = check_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
         sets = components.confidence.after(pools, known, basis, components.refresh.until(pools, episode))
@@ -212,8 +214,8 @@ class MirrorDescent(Learner):
         )
 
     def _executed_mass(self, state: State, pools: Pools) -> tuple[Policy, FloatArray]:
-        """Return what was executed, and its occupancy: that of the plan, or under the empirical kernels."""
-        from rmab.learning.visits import own_occupancy  # noqa: PLC0415  (few components ask)
+        """Return the executed policy, and its occupancy: the plan's, or under the empirical kernels."""
+        from rmab.learning.visits import own_occupancy  # noqa: PLC0415  (few components need it)
 
         plan = self._plan(state, pools)
         counts = state.arrays["sets.counts"]
@@ -222,7 +224,7 @@ class MirrorDescent(Learner):
 
 
 def _named(**memories: Memory) -> Arrays:
-    """Return the arrays of parts, with the name of their part first."""
+    """Return the arrays of components, prefixed with the component's name."""
     return {f"{part}.{name}": array for part, memory in memories.items() for name, array in memory.items()}
 
 
@@ -232,7 +234,7 @@ def _planned(plan: StepResult) -> Arrays:
 
 
 def _with_zeros(pools: Pools, estimate: RewardEstimate) -> RewardEstimate:
-    """Put the zeros that are known into what was estimated pair by pair."""
+    """Insert known zeros into estimates by pair."""
     if estimate.gain.ndim == 4:
         return estimate
     gain = np.where(pools.zero, pools.floor, estimate.gain)

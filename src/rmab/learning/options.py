@@ -4,7 +4,7 @@
     class Mine(RewardEstimator):
         memory: int = option(default=10, ge=1, help="episodes that count")
 
-`Mine(memory=0)` is refused with one line; `help(Mine)` lists the options; the command line and study files know them, too.
+`Mine(memory=0)` is a one-line error; `help(Mine)` lists the options; the command line and study files know them, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rmab.common import Registry, checked, schema
 from rmab.errors import ModelError
 
 Preset = Literal["theory", "tuned"]
-PRESET = "parameters of the theory, or tuned ones (docs/tuning.md), where they are not set by hand"
+PRESET = "parameters of the theory, or tuned ones (docs/tuning.md), unless they are set explicitly"
 Value = TypeVar("Value")
 Class = TypeVar("Class", bound=type)
 
@@ -39,9 +39,9 @@ def option(
     le: float | None = None,
     registry: Registry[Any] | None = None,
 ) -> Value:
-    """Declare an option: its default, one line on what it is, and the limits of its values.
+    """Declare an option: its default, one line of help, and the limits of its values.
 
-    registry: of components; the option takes one of them by name, with its options, or a custom one, `module:Class`.
+    registry: registry of components; the option takes one by name, with its options, or a custom one, `module:Class`.
     """
     facts = {"description": help, "gt": gt, "ge": ge, "lt": lt, "le": le, "registry": registry}
     return field(default=default, metadata={key: value for key, value in facts.items() if value is not None})
@@ -69,15 +69,15 @@ def _described(one: Any) -> str:
 
 
 class Configured:
-    """Base of learners and components: options that are checked, and one line that says what they are.
+    """Base of learners and components: options that are checked, and a one-line repr.
 
-    TUNED  what the preset `tuned` sets options to that were left open (None); the preset `theory` means 1.
+    TUNED  values of the preset `tuned` for options that are None; the preset `theory` means 1.
     """
 
     TUNED: ClassVar[Mapping[str, float]] = {}
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """Refuse a class that declares options without being marked."""
+        """Reject a class that declares options without @configured."""
         made: Any = cls  # hashable, which mypy does not see
         if unmarked := _unmarked(made):
             raise ModelError(f"{cls.__name__}: {unmarked} is an option, but the class is not marked @configured")
@@ -91,13 +91,13 @@ class Configured:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The declared options by name, and other public attributes that an object was given."""
+        """The declared options by name, and other public attributes of an object."""
         declared: list[str] = [one.name for one in fields(self)] if is_dataclass(self) else []
         other = [name for name in vars(self) if not name.startswith("_") and not hasattr(type(self), name)]
         return {name: getattr(self, name) for name in dict.fromkeys((*declared, *other))}
 
     def parameter(self, name: str) -> float:
-        """Return a parameter in units of its theory: as it was set, or by the preset."""
+        """Return a parameter in units of its theory: the option, or the preset's value."""
         given: float | None = getattr(self, name)
         if given is not None:
             return given
@@ -110,19 +110,19 @@ class Configured:
 
 @cache
 def _unmarked(cls: Any) -> str:
-    """Return the first option that no `configured` has seen; empty where there is none."""
+    """Return the first option that no `configured` has seen; empty if there is none."""
     declared = (name for one in cls.__mro__ for name, value in vars(one).items() if isinstance(value, Field))
     return next(declared, "")
 
 
 def ours(thing: Configured) -> bool:
-    """Return whether it and its components are of this library, so that none can change once it is built."""
+    """Return whether it and its components belong to this library, and are therefore immutable."""
     components = (one for one in vars(thing).values() if isinstance(one, Configured))
     return type(thing).__module__.startswith("rmab.") and all(map(ours, components))
 
 
 def described(value: object) -> str:
-    """Return a text for an option that is no plain value: the same in every process, another for another value."""
+    """Return a text for an option that is not a plain value: the same in every process, different for different values."""
     if isinstance(value, Configured):
         own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
         return f"{named(type(value))}({own})"
@@ -134,5 +134,5 @@ def described(value: object) -> str:
 
 
 def named(cls: type) -> str:
-    """Return the name of a class, with its module where it is not of this library."""
+    """Return the name of a class, with its module unless it is from this library."""
     return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,4 +1,4 @@
-"""Who learns together: arms of a group share dynamics; where they are paid alike, too, one block of the programme."""
+"""Pooling of arms: arms of a group share dynamics, arms of a payoff share rewards, arms of a block share both."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rmab.model import View, by_step, cells, masses_of, parted
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
-NO_MASS = 1e-12  # states with less have index 0, as the paper's index is not defined there
+NO_MASS = 1e-12  # states with less mass have index 0, as the paper's index is not defined there
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Observations:
-    """What was seen in one episode, pooled.
+    """Observations of one episode, pooled.
 
     Parameters
     ----------
     counts : (G, S, 2, S) int array
         Transitions of all arms of a group, in a phase.
     values : (R, S, 2) float array
-        What a pair paid, in a phase, mapped to [0, 1]; NaN where that was not revealed.
+        Reward of a pair, in a phase, mapped to [0, 1]; NaN if not revealed.
     visits : (R, S, 2) float array
-        Of a pair, in a phase, per arm that is paid so.
+        Visits of a pair, in a phase, per arm of the payoff.
     """
 
     counts: IntArray
@@ -39,7 +39,7 @@ class Observations:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pools:
-    """Arms pooled as far as a view declares them alike: in groups, payoffs and blocks.
+    """Arms pooled as far as a view declares them identical: in groups, payoffs and blocks.
 
     What is learned has a first axis of cells (`rmab.model.time`): G counts the groups in every phase, R the payoffs in every
     phase. With one phase, cells are groups and payoffs.
@@ -47,17 +47,17 @@ class Pools:
     Parameters
     ----------
     view : View
-        What was pooled.
+        The view.
     group_of, payoff_of, block_of : (N,) int arrays
-        Of every arm: whose dynamics, whose rewards and whose plans it shares. A block is alike in group, payoff and start.
+        Group (dynamics), payoff (rewards) and block (plan) of every arm. A block has one group, payoff and start.
     group, payoff : (C * K,) int arrays
-        Of every block, in every phase: the cell of its dynamics, and of its rewards.
+        Cell of the dynamics, and of the rewards, of every block in every phase.
     start : (C,) int array, or (C, S) float array
-        Of every block: where it starts, or the probability of every state.
+        Start state of every block, or the probability of every state.
     weights : (C,) float array
         The number of arms of every block.
     cost : (C,) float array
-        What activating an arm of each block costs, in units of the mean over all arms; 1 where all cost the same.
+        Cost of activating an arm of each block, relative to the mean over all arms; 1 if all cost the same.
     real : (G, S) bool array
         The states that a group has.
     support : (G, S, 2, S) bool array
@@ -65,7 +65,7 @@ class Pools:
     zero : (R, S, 2) bool array
         Pairs whose reward is known to be zero.
     floor : float
-        What a reward of zero is after rewards are mapped to [0, 1].
+        A reward of zero, after rewards are mapped to [0, 1].
     """
 
     view: View
@@ -83,9 +83,9 @@ class Pools:
     floor: float
 
     @classmethod
-    @lru_cache(maxsize=16)  # a view cannot change, and is asked for several times an episode
+    @lru_cache(maxsize=16)  # a view is immutable, and used several times an episode
     def of(cls, view: View) -> Pools:
-        """Pool the arms of a view as far as it declares them alike."""
+        """Pool the arms of a view as far as it declares them identical."""
         alone = np.arange(view.arms)
         groups = alone if view.groups is None else view.groups
         payoffs = groups if view.pooled_rewards else alone
@@ -119,18 +119,18 @@ class Pools:
 
     @cached_property
     def masses(self) -> FloatArray:
-        """(C, S) the mass of every block in its start states: arms that cost c are c arms that are paid 1/c each."""
+        """(C, S) the mass of every block in its start states: an arm of cost c counts as c arms with rewards 1/c each."""
         return frozen(self.begins * (self.weights * self.cost)[:, np.newaxis])
 
     @cached_property
     def budget(self) -> FloatArray:
-        """(H,) the mass that may be active at every step, or must be where the budget is exact."""
+        """(H,) the mass that may be active at every step, or must be if the budget is exact."""
         view = self.view
         limits = view.slots if view.weights is None else view.budgets / view.weights.mean()
         return frozen(limits.astype(np.float64))
 
     def pays(self, values: FloatArray) -> FloatArray:
-        """(C * K, S, 2) what a unit of mass is paid in every phase, from values (R, S, 2)."""
+        """(C * K, S, 2) the reward of a unit of mass in every phase, from values (R, S, 2)."""
         paid: FloatArray = values[self.payoff]
         return paid if self.view.weights is None else paid / self._by_cell
 
@@ -153,7 +153,7 @@ class Pools:
         return values if values.ndim == 4 else by_step(values[self.payoff], self.weights.size, self.view.steps)
 
     def of_arms(self, table: NDArray[Any], part_of: IntArray) -> NDArray[Any]:
-        """(N, ...), or (N, K, ...) with phases: what every arm has of a table by cell, of its groups or payoffs (N,)."""
+        """(N, ...), or (N, K, ...) with phases: a table by arm, from a table by cell, of its groups or payoffs (N,)."""
         return np.asarray(parted(table, self.view.phases)[part_of])
 
     def in_own_units(self, values: FloatArray) -> FloatArray:
@@ -166,7 +166,7 @@ class Pools:
         return frozen(np.repeat(np.bincount(self.payoff_of), self.view.phases))
 
     def of_cells(self, values: FloatArray) -> FloatArray:
-        """(R, ...) sums over the blocks that are paid alike, of values by cell (C * K, ...)."""
+        """(R, ...) sums over the blocks of a payoff, of values by cell (C * K, ...)."""
         if self.payoff.size == len(self.zero) and (self.payoff == np.arange(self.payoff.size)).all():
             return values
         total = np.zeros((len(self.zero), *values.shape[1:]))
@@ -174,7 +174,7 @@ class Pools:
         return total
 
     def observe(self, feedback: Feedback) -> Observations:
-        """Count and pool what was seen."""
+        """Count and pool the observations."""
         states, actions, number = feedback.states, feedback.actions, self.view.states
         shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
         step = self.view.steps[: len(actions), np.newaxis]
@@ -194,16 +194,16 @@ class Pools:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Episode:
-    """All that a part may know of an episode that ended.
+    """Everything that a component may know of a finished episode.
 
     Parameters
     ----------
     pools : Pools
         Groups, payoffs and blocks of the arms; `pools.view` is what the learner may know.
     number : int
-        Of the episode, from 0.
+        Number of the episode, from 0.
     seed : int
-        Of the learner.
+        Seed of the learner.
     feedback : Feedback
         The trajectory of every arm, and the rewards that were revealed.
     observed : Observed
@@ -211,9 +211,9 @@ class Episode:
     before, counts : (G, S, 2, S) int arrays
         Transitions counted before the episode, and with it.
     basis : (G, S, 2, S) int array
-        The counts that the sets in force were made of.
+        The counts behind the current sets.
     in_force, executed : functions
-        Make these sets, and the plan that was executed; see `sets`, `policy` and `mass`.
+        Build these sets, and the executed plan; see `sets`, `policy` and `mass`.
     """
 
     pools: Pools
@@ -229,7 +229,7 @@ class Episode:
 
     @cached_property
     def sets(self) -> TransitionSets:
-        """The sets of every block that the plan was made with; built when asked for."""
+        """The sets of every block behind the plan; built on demand."""
         return self.in_force()
 
     @cached_property
@@ -238,36 +238,36 @@ class Episode:
 
     @property
     def policy(self) -> Policy:
-        """What was executed; built when asked for."""
+        """The executed policy; built on demand."""
         return self._plan[0]
 
     @property
     def mass(self) -> FloatArray:
-        """(C, H, S, 2) the plan behind it; built when asked for."""
+        """(C, H, S, 2) the plan behind it; built on demand."""
         return self._plan[1]
 
     @property
     def draw_key(self) -> tuple[int, int]:
-        """Seed and number: the key of what is drawn for this episode, so that the same state always draws the same."""
+        """Seed and number: the key of this episode's random draws, so that the same state always draws the same."""
         return self.seed, self.number
 
     def revealed(self) -> tuple[BoolArray, FloatArray]:
-        """(R, S, 2) which pairs were seen to pay, known zeros left out, and what; 0 elsewhere."""
+        """(R, S, 2) which pairs have an observed reward, without known zeros, and the reward; 0 elsewhere."""
         values = self.observed.values
         seen = ~np.isnan(values) & ~self.pools.zero
         return seen, np.where(seen, values, 0.0)
 
 
 def refuse_forced(view: View) -> str:
-    """Return why plans of pools cannot be made for a view, or nothing: an exact budget of all arms is no budget."""
+    """Return why a view is not supported, or an empty text: an exact budget of all arms leaves no choice."""
     forced = view.exact and bool((view.slots == view.arms).any())
-    return "plans for exact budgets below the number of arms: here all arms must be active at some step" if forced else ""
+    return "needs an exact budget below the number of arms, but all arms must be active at some step" if forced else ""
 
 
 def share_of(mass: FloatArray) -> FloatArray:
     """(C, H, S) the active part of each node's mass (C, H, S, 2): the index of Xiong & Li (2024, Section 4.4).
 
-    0 where there is no mass.
+    0 without mass.
     """
     total = mass.sum(axis=3)
     index = np.where(total > NO_MASS, mass[..., 1] / np.maximum(total, NO_MASS), 0.0)
@@ -275,7 +275,7 @@ def share_of(mass: FloatArray) -> FloatArray:
 
 
 def empirical(counts: IntArray, support: BoolArray) -> FloatArray:
-    """(G, S, 2, S) the observed frequencies; uniform over what is possible where nothing was counted."""
+    """(G, S, 2, S) the observed frequencies; uniform over possible states for unvisited pairs."""
     visits = counts.sum(axis=3, keepdims=True)
     uniform = support / support.sum(axis=3, keepdims=True)
     mean: FloatArray = np.where(visits > 0, counts / np.maximum(visits, 1), uniform)

@@ -19,7 +19,7 @@ ALL = "knows the kernels and the rewards of all episodes"
 
 @dataclass(frozen=True)
 class LearnerEntry(Entry):
-    """A learner; feedback: what it is made for; privileged: what it knows that no real programme does."""
+    """A learner; feedback: what it needs; privileged: what it knows that no real programme does."""
 
     feedback: str = "bandit"
     privileged: str = ""
@@ -35,23 +35,23 @@ LEARNERS = Registry(
     "learner",
     [
         _entry("ucmd", "recommended: forecasts, estimated kernels, a step in the prices, nothing to tune", XIONG),
-        _entry("ucmd-armab", "the paper's Algorithm 2 to the letter", XIONG),
-        _entry("rmab-ucrl", "its rival: mean rewards, optimistic kernels, extended LP", "Xiong, Wang & Li, NeurIPS 2022"),
-        _entry("restless-ucb", "explore, one optimistic instance, commit", "Wang, Huang & Lui, NeurIPS 2020"),
+        _entry("ucmd-armab", "Algorithm 2 of Xiong & Li, exactly as published", XIONG),
+        _entry("rmab-ucrl", "mean rewards, optimistic kernels, extended LP", "Xiong, Wang & Li, NeurIPS 2022"),
+        _entry("restless-ucb", "explore, build one optimistic instance, commit", "Wang, Huang & Lui, NeurIPS 2020"),
         _entry("r2mab-ucb", "extended LP over the steps of an episode", "Xiong, Li & Singh, AAAI 2022"),
         _entry("colored-ucrl2", "UCRL2 on the joint process, small tasks only", "Ortner, Ryabko, Auer & Munos, ALT 2012"),
         _entry("uc-whittle", "Whittle indices of optimistic kernels", "Wang, Xu, Taneja & Tambe, AAAI 2023"),
         _entry("thompson", "the fluid LP of kernels drawn from the posterior", "Jung & Tewari, NeurIPS 2019"),
         _entry("q-whittle", "Whittle indices by Q-learning on two time scales", "Avrachenkov & Borkar, Automatica 2022"),
-        _entry("uc-o-reps", "mirror descent on all losses", "Rosenberg & Mansour, ICML 2019", feedback="full"),
-        _entry("shifted-uc-o-reps", "its bandit version, with shifted kernels", "Rosenberg & Mansour, NeurIPS 2019"),
+        _entry("uc-o-reps", "mirror descent on fully revealed losses", "Rosenberg & Mansour, ICML 2019", feedback="full"),
+        _entry("shifted-uc-o-reps", "uc-o-reps for bandit feedback", "Rosenberg & Mansour, NeurIPS 2019"),
         _entry("uob-reps", "losses over upper occupancy bounds, mirror descent", "Jin, Jin, Luo, Sra & Yu, ICML 2020"),
         _entry("dilated-po", "policy optimisation with dilated bonuses", "Luo, Wei & Lee, NeurIPS 2021"),
-        _entry("ucpd", "the budget on average, by queues", "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020", feedback="full"),
-        _entry("pdgd-ops", "the budget on average, by prices", GERMANO, feedback="full"),
-        _entry("random", "a random set of arms at every step", target="oracle:Chance"),
+        _entry("ucpd", "budget kept on average, by queues", "Qiu, Wei, Yang, Ye & Wang, NeurIPS 2020", feedback="full"),
+        _entry("pdgd-ops", "budget kept on average, by prices", GERMANO, feedback="full"),
+        _entry("random", "a random set of arms at every step", target="oracle:RandomLearner"),
         _entry("round-robin", "all arms in turn, B at every step", target="planned:RoundRobin"),
-        _entry("myopic", "what activating pays now and next", target="planned:MyopicLearner", privileged=ALL),
+        _entry("myopic", "gain in this and the next reward", target="planned:MyopicLearner", privileged=ALL),
         _entry("whittle", "Whittle indices of every step", target="planned:WhittleLearner", privileged=ALL),
         _entry("lagrangian", "gain at the fluid plan's prices", target="planned:LagrangianLearner", privileged=ALL),
         _entry("planner", "any planner of `rmab planners`", target="planned:PlannerLearner", privileged=ALL),
@@ -71,10 +71,10 @@ def _components(kind: str, base: str, *entries: Entry) -> Registry[Entry]:
 CONFIDENCE = _components(
     "confidence",
     "base:ConfidenceSets",
-    Entry("estimated", f"{COMPONENTS}.estimated:Estimated", "the kernels as they are estimated: no set at all"),
+    Entry("estimated", f"{COMPONENTS}.estimated:Estimated", "estimated kernels, without a confidence set"),
     Entry("hoeffding", f"{COMPONENTS}.sets:Hoeffding", "boxes of one width per row", XIONG),
     Entry("bernstein", f"{COMPONENTS}.sets:Bernstein", "boxes that are tighter for rare transitions", JIN),
-    Entry("wide-bernstein", f"{COMPONENTS}.sets:WideBernstein", "the same, wider", "Luo, Wei & Lee, NeurIPS 2021"),
+    Entry("wide-bernstein", f"{COMPONENTS}.sets:WideBernstein", "wider Bernstein boxes", "Luo, Wei & Lee, NeurIPS 2021"),
     Entry("kl", f"{COMPONENTS}.sets:Kl", "boxes by the divergence of Bernoulli variables"),
     Entry("l1", f"{COMPONENTS}.sets:L1", "L1 balls", "Rosenberg & Mansour, ICML 2019"),
     Entry("true", f"{COMPONENTS}.sets:TrueKernels", "the true kernels: privileged"),
@@ -82,11 +82,11 @@ CONFIDENCE = _components(
 ESTIMATORS = _components(
     "estimator",
     "base:RewardEstimator",
-    Entry("paper", f"{COMPONENTS}.rewards:PaperEstimator", "the paper's estimator to the letter", XIONG),
-    Entry("direct", f"{COMPONENTS}.rewards:Direct", "the value that was seen; 1 where nothing was"),
+    Entry("paper", f"{COMPONENTS}.rewards:PaperEstimator", "the paper's estimator, exactly as published", XIONG),
+    Entry("direct", f"{COMPONENTS}.rewards:Direct", "the observed value; 1 if there is none"),
     Entry("fading", f"{COMPONENTS}.remembering:Fading", "the mean of the past, plus optimism that fades"),
     Entry("last", f"{COMPONENTS}.remembering:LastSeen", "the last value, plus optimism that grows with its age"),
-    Entry("forecast", f"{COMPONENTS}.forecasts:Forecast", "several predictions, weighed by their errors"),
+    Entry("forecast", f"{COMPONENTS}.forecasts:Forecast", "several predictions, weighted by their errors"),
     Entry("implicit", f"{COMPONENTS}.rewards:ImplicitExploration", "implicit exploration over expected visits", JIN),
 )
 STEPS = _components(
@@ -97,7 +97,7 @@ STEPS = _components(
     Entry(
         "priced",
         f"{COMPONENTS}.priced:Priced",
-        "plans in the prices of the budget, with forecasts as long as they come true",
+        "plan found in the prices of the budget; uses forecasts while they come true",
     ),
 )
 ROUNDINGS = _components(
@@ -113,7 +113,7 @@ REFRESHES = _components(
     Entry("doubling", f"{COMPONENTS}.sets:Doubling", "new sets when the count of some pair has doubled"),
 )
 PROBES = _components(
-    "probes", "execution:Probes", Entry("overdue", f"{COMPONENTS}.execution:Probes", "arms whose pay was not seen for long")
+    "probes", "execution:Probes", Entry("overdue", f"{COMPONENTS}.execution:Probes", "arms that were not observed for long")
 )
 
 
@@ -123,7 +123,7 @@ def list_learners() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The name of every learner, with one line on what it is.
+        The name of every learner, with a one-line description.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def make_learner(name: str, **options: object) -> Learner:
     Parameters
     ----------
     name : str
-        One of `rmab.list_learners()`; or `module:maker` for a custom one: a Learner class, or a function that returns a
+        One of `rmab.list_learners()`; or `module:function` for a custom one: a Learner class, or a function that returns a
         learner.
     **options
         As `rmab learners NAME` lists them. A component is an object, a name, or a dictionary with its name and options:
@@ -155,7 +155,7 @@ def make_learner(name: str, **options: object) -> Learner:
     Raises
     ------
     ModelError
-        If there is no such learner, or with everything that is wrong with the options.
+        If the learner is unknown, or options are wrong; names all of them.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def make_learner(name: str, **options: object) -> Learner:
 
 
 def option_problems(name: str, options: Mapping[str, object]) -> Problems:
-    """Return the options of a learner that are wrong, and what is wrong with each; an empty name for all of them."""
+    """Return the options of a learner that are wrong, and why; an empty name for all of them."""
     try:
         found = LEARNERS.problems(name, full_options(name, options))
         if not found:
@@ -192,7 +192,7 @@ def full_options(name: str, options: Mapping[str, object]) -> dict[str, object]:
         owners = [kind for kind, registry in kinds.items() if option in _options_of(registry, taken.get(kind), known[kind])]
         if len(owners) > 1:
             places = " or ".join(f"{kind}.{option}" for kind in owners)
-            raise ModelError(f"learner {name}: {option}: several components have it; write {places}")
+            raise ModelError(f"learner {name}: {option}: several components have this option; write {places}")
         for kind in owners:
             given = taken.get(kind, {})
             table = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else None
@@ -202,13 +202,13 @@ def full_options(name: str, options: Mapping[str, object]) -> dict[str, object]:
 
 
 def component_options(cls: Any) -> dict[str, Registry[Entry]]:
-    """Return the options of a class that are components, with what may be chosen."""
+    """Return the options of a class that are components, with the available ones."""
     known = fields(cls) if is_dataclass(cls) else ()
     return {one.name: one.metadata["registry"] for one in known if "registry" in one.metadata}
 
 
 def component_names(name: str, options: Mapping[str, object]) -> set[str]:
-    """Return the names of the components, and of the planner, in the options of a learner, as they were given."""
+    """Return the names of the components, and of the planner, in the options of a learner, as given."""
     kinds = {"planner", *component_options(LEARNERS.load(name))} if name in LEARNERS else set()
     given = [options[kind] for kind in kinds & options.keys()]
     names = [one.get("name") if isinstance(one, Mapping) else one for one in given]

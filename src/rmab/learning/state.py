@@ -13,13 +13,13 @@ from rmab.common import Format, ReadOnly, Stored, as_integer, expect, frozen
 from rmab.errors import ModelError
 from rmab.model import View
 
-MOST = float(2**53)  # whole numbers beyond are no longer exact
-ABOUT = 1e-6  # by which masses may miss [0, 1]
+MOST = float(2**53)  # larger whole numbers are not exact
+ABOUT = 1e-6  # tolerance of masses outside [0, 1]
 WORDS = {"f": "real numbers", "i": "whole numbers", "b": "True or False"}
 
 
 class ArraySpec(NamedTuple):
-    """One array that a learner or a part keeps.
+    """One array of a learner or component.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def masses(*shape: int, optional: bool = False) -> ArraySpec:
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: ArraySpecs) -> None:
-    """Raise ModelError, naming array and place, unless all that was declared is there and as it was declared."""
+    """Raise ModelError, naming array and place, unless all arrays match their declaration."""
     for name, wanted in declared.items():
         if name not in arrays:
             if not wanted.optional:
@@ -68,8 +68,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: ArraySpecs) -> No
             either = wanted.shape if wanted.other is None else f"{wanted.shape} or {wanted.other}"
             raise ModelError(f"state: {name} must have shape {either}, got {given.shape}")
         if given.dtype.kind != wanted.kind or not given.dtype.isnative:
-            raise ModelError(f"state: {name} must hold {WORDS[wanted.kind]}, got {given.dtype}")
-        values = given.astype(np.float64) if wanted.kind == "f" else given  # fewer bits do not hold the limits
+            raise ModelError(f"state: {name} must contain {WORDS[wanted.kind]}, got {given.dtype}")
+        values = given.astype(np.float64) if wanted.kind == "f" else given  # smaller types do not contain the limits
         fine = np.ones(given.shape, bool) if wanted.kind == "b" else (values >= wanted.low) & (values <= wanted.high)
         for place in np.argwhere(~fine)[:1]:
             where = f"[{', '.join(map(str, place))}]" if place.size else ""
@@ -77,14 +77,14 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: ArraySpecs) -> No
             raise ModelError(f"state: {name}{where} is {value}, outside [{wanted.low:g}, {wanted.high:g}]")
 
 
-Arrays = Mapping[str, NDArray[Any]]  # what a learner keeps, by name
-Memory = Mapping[str, NDArray[Any]]  # what a part keeps, by name
-Changes = Mapping[str, NDArray[Any] | None]  # arrays that change, by name; None: no longer kept
+Arrays = Mapping[str, NDArray[Any]]  # arrays of a learner, by name
+Memory = Mapping[str, NDArray[Any]]  # arrays of a component, by name
+Changes = Mapping[str, NDArray[Any] | None]  # arrays that change, by name; None: removed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class State(ReadOnly, Stored):
-    """All that a learner knows after some episodes. `Learner.begin` and `Learner.learn` make it.
+    """Everything that a learner knows after some episodes. `Learner.begin` and `Learner.learn` return it.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class State(ReadOnly, Stored):
     view : View
         What the learner may know of the task.
     seed : int
-        Of the learner's own draws.
+        Seed of the learner's random draws.
     episode : int
-        How many episodes were learned from; the next one has this number.
+        Number of episodes learned from; also the number of the next one.
     arrays : mapping of str to array
-        What the learner keeps. Parts put their name first: `sets.counts`, `rewards.means`.
+        Arrays of the learner. Components put their name first: `sets.counts`, `rewards.means`.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class State(ReadOnly, Stored):
     seed: int
     episode: int
     arrays: Arrays
-    _parted: Mapping[str, Memory] | None = field(default=None, init=False, compare=False)  # arrays by part, once asked for
-    _trusted: bool = field(default=False, init=False, compare=False)  # whether its learner made it here, or has checked it
+    _parted: Mapping[str, Memory] | None = field(default=None, init=False, compare=False)  # arrays by component, cached
+    _trusted: bool = field(default=False, init=False, compare=False)  # built or checked by its learner in this process
 
     FORMAT = Format(
         "rmab learner state",
@@ -122,17 +122,17 @@ class State(ReadOnly, Stored):
         {f"view_{name}" for name in View.FORMAT.optional},
         prefix="array_",
         upgrades=View.FORMAT.upgrades,
-        suffixes=(".npz",),  # JSON does not say of which type the numbers of an array are
+        suffixes=(".npz",),  # JSON does not store the type of an array's numbers
     )
 
     def __post_init__(self) -> None:
-        """Check what every state has; its arrays are checked by the learner that owns them, before it reads them."""
+        """Check the fields of every state; its arrays are checked by the learner that owns them."""
         if not isinstance(self.learner, str) or not isinstance(self.view, View):
-            raise ModelError("a state has the signature of its learner, and a View: Learner.begin makes one")
+            raise ModelError("a state needs the signature of its learner and a View; use Learner.begin")
         for name in ("seed", "episode"):
             if as_integer(getattr(self, name), name) < 0:
                 raise ModelError(f"{name} must be 0 or more, got {getattr(self, name)}")
-        expect(self.arrays, Mapping, "arrays", "; what is kept is given by name")
+        expect(self.arrays, Mapping, "arrays", "; give arrays by name")
         for name, array in self.arrays.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise ModelError(f"state: {name} must be an array of numbers, got {type(array).__name__}")
@@ -151,13 +151,13 @@ class State(ReadOnly, Stored):
         return State(self.learner, self.view, self.seed, self.episode + 1, kept)
 
     def seen_in(self, view: View) -> State:
-        """Return the same state under another view: what is known, in another situation."""
+        """Return the same state in the situation of another view."""
         made = State(self.learner, view, self.seed, self.episode, self.arrays)
         object.__setattr__(made, "_trusted", self._trusted)
         return made
 
     def of(self, part: str) -> Memory:
-        """Return the arrays of one part, by the names that it gave them."""
+        """Return the arrays of one component, by name."""
         if self._parted is None:
             parted: dict[str, dict[str, NDArray[Any]]] = {}
             for name, array in self.arrays.items():
@@ -175,7 +175,7 @@ class State(ReadOnly, Stored):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Build a state from what `to_fields` returns; ModelError if it does not form one.
+        """Build a state from what `to_fields` returns; ModelError if it is not valid.
 
         The learner that the state belongs to checks its arrays, before it plans with them or learns.
         """

@@ -1,6 +1,6 @@
 """How often pairs are visited, and estimators weighted by it.
 
-The executed policy ranks all arms together, so an arm's own occupancy is not what it goes through: its visits are counted in
+The executed policy ranks all arms together, so an arm's planned occupancy is not what is executed: visits are counted in
 simulated episodes under the empirical kernels. Importance weights are those visits, times the optimism about an arm.
 """
 
@@ -15,13 +15,13 @@ from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.transitions import TransitionSets
 
 ROUNDS = 200  # simulated episodes
-KEY = 7  # of the stream that they draw from
+KEY = 7  # key of the random stream
 
 
 def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tuple[int, int]) -> FloatArray:
     """(N, H, S, 2) visits of every arm when the policy plays under the empirical kernels of the counts (G,S,2,S).
 
-    seed: of the learner, and the episode, so that the same state always gives the same.
+    seed: of the learner, and the episode, so that the same state always gives the same result.
     """
     view = pools.view
     kernels = parted(empirical(counts, pools.support), view.phases)
@@ -31,7 +31,7 @@ def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tup
 
 
 def of_payoffs(pools: Pools, values: FloatArray) -> FloatArray:
-    """(R, ...) means over the arms that are paid alike, of values (N, ...), or (N, K, ...) with phases."""
+    """(R, ...) means over the arms of a payoff, of values (N, ...), or (N, K, ...) with phases."""
     return np.asarray(cells(_mean(pools.payoff_of, values), pools.view.phases))
 
 
@@ -63,7 +63,7 @@ def own_occupancy(pools: Pools, share: FloatArray, counts: IntArray) -> FloatArr
 
 
 def bounds(pools: Pools, sets: TransitionSets, share: FloatArray, wanted: BoolArray, *, most: bool) -> FloatArray:
-    """(C, H, S, 2) most or least mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
+    """(C, H, S, 2) largest or smallest mass of every pair of the wanted nodes (C,H,S), over all kernels of the boxes."""
     bound = np.empty((*share.shape, 2))
     occupancy_bounds(sets.rows, pools.view.steps, share, pools.begins, wanted, 1.0 if most else -1.0, bound)
     return bound
@@ -74,10 +74,10 @@ def importance(
 ) -> FloatArray:
     """(C, H, S, 2) importance weights: visits of the executed policy, times the optimism about its block's state.
 
-    share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) the masses that it hopes for. Their excess over
-    the block's own occupancy under the empirical kernels is taken as a factor, for both actions alike: a summand would make
+    share (C,H,S) is what each block plans by itself, optimistic (C,H,S,2) its optimistic masses. Their excess over
+    the block's own occupancy under the empirical kernels is a factor, the same for both actions: a summand would make
     the action that is planned more often than executed look better than it is. No state has more than mass 1. An action that
-    never came up in a state that did has half a count, as nothing says that it cannot. What is executed under other kernels
+    never occurred in a visited state has half a count, as it is not impossible. What is executed under other kernels
     of the boxes is not bounded: under a hard budget, only the weights plus gamma are optimistic.
     """
     executed = of_blocks(pools, executed_occupancy(pools, policy, counts, seed))
@@ -88,17 +88,17 @@ def importance(
     certain = hoped > own * most
     factor = np.divide(hoped, own, out=np.ones_like(own), where=~certain & (own > 0))  # own can be too small to divide by
     factor = np.where(certain, most, np.minimum(np.maximum(factor, 1.0), most))
-    # A state that no simulated episode came to has the hoped mass.
+    # A state that no simulated episode visited has the optimistic mass.
     return np.where(seen[..., np.newaxis] > 0, executed * factor[..., np.newaxis], optimistic)
 
 
 def step_visits(pools: Pools, feedback: Feedback) -> FloatArray:
-    """(C, H, S, 2) the part of a block's arms that was in a state and active or passive there, step by step."""
+    """(C, H, S, 2) the share of a block's arms in each state, active and passive, step by step."""
     return of_blocks(pools, placed(pools.view, feedback, np.ones(feedback.actions.shape)))
 
 
 def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
-    """(N, H, S, 2) values (H,N) of every arm and step, put where it was; 0 elsewhere."""
+    """(N, H, S, 2) values (H,N) of every arm and step, placed in its state; 0 elsewhere."""
     table = np.zeros((view.arms, view.horizon, view.states, 2))
     arm, step = np.arange(view.arms), np.arange(view.horizon)[:, np.newaxis]
     table[arm, step, feedback.states[:-1], feedback.actions.astype(np.int64)] = values
@@ -108,9 +108,9 @@ def placed(view: View, feedback: Feedback, values: FloatArray) -> FloatArray:
 def weighted_losses(
     pools: Pools, observed: Observations, visits: FloatArray, weights: FloatArray, *, alike: bool = False
 ) -> FloatArray:
-    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay nothing have their loss as it is.
+    """(C, H, S, 2) loss times visits over weights (both C,H,S,2); pairs known to pay 0 keep their loss unweighted.
 
-    alike: those are weighed, too. Where weights make losses too low on average, exact ones beside them look too high.
+    alike: those are weighted, too. If weights make losses too low on average, exact losses look too high beside them.
     """
     loss = pools.by_block(np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values))
     weighted = np.divide(loss * visits, weights, out=np.zeros(visits.shape), where=visits > 0)

@@ -1,4 +1,4 @@
-"""Lists that are issued ahead: made as if those before them were carried out, replaced by newer ones, and used or not."""
+"""Lists that are issued ahead: they assume that earlier lists are carried out, and newer ones replace them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Issue:
 
 
 def newest_ahead(ledger: Ledger, period: int) -> Record | None:
-    """Return the last list that was issued for a period; None where there is none."""
+    """Return the last list that was issued for a period; None if there is none."""
     return next((one for _, one in sorted(ledger.ahead.items(), reverse=True) if one.body.period == period), None)
 
 
 def make_ahead(ledger: Ledger, observer: Observer, period: int) -> Ahead:
-    """Return the list of a period ahead: the periods between are taken to be decided as they were issued."""
+    """Return the list of a period ahead: assuming that the periods between are decided as issued."""
     assumed = copy(ledger)
     assumed.decisions = dict(ledger.decisions)
     for between in range((ledger.last_period or 0) + 1, period):
@@ -43,13 +43,13 @@ def make_ahead(ledger: Ledger, observer: Observer, period: int) -> Ahead:
 
 
 def make_list(ledger: Ledger, observer: Observer, period: int, *, issued: int | None = None) -> Decide:
-    """Return the decision of a period: made now, or as it was issued ahead and used."""
+    """Return the decision of a period: made now, or the one that was issued ahead and used."""
     if issued is None:
         return make_decision(ledger, observer, period)
     record = issued_list(ledger, issued, period)
     arms = np.flatnonzero(ledger.is_present(period))
     fields = record.body.model_dump()
-    if not np.array_equal(arms, record.arms):  # who joined since had no chance; who left is not on it
+    if not np.array_equal(arms, record.arms):  # arms that joined since had probability 0; those that left are not on it
         place = {int(n): k for k, n in enumerate(record.arms)}
         row = np.array([place.get(int(n), -1) for n in arms])
         for name, nothing in (("index", 0.0), ("probability", 0.0), ("draw", 0.0), ("state", -1.0)):

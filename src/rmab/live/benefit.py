@@ -1,14 +1,14 @@
-"""What the list has brought, shown without a model: arms that the index chose, on the list or left out at random.
+"""The benefit of the lists, without a model: arms that the index chose, on the list or left out at random.
 
-In every period some of the arms that the index chooses are drawn to be left out. They differ from the others in nothing but
-the draw, so the difference in the outcome of the period (what its last state is worth, or the reported reward) is what the
-places brought. Summed over the periods this is a martingale around the truth, and its interval is a confidence sequence: it
-holds at all periods at once, however often one looks.
+In every period some of the arms that the index chooses are drawn to be left out. They differ from the others only in
+the draw, so the difference in the period's outcome (the reward of its last state, or the reported one) is the benefit of
+the places. Its sum over periods is a martingale around the truth, and its interval is a confidence sequence: it
+is valid at all periods simultaneously, however often one looks.
 
-What it takes: whether an outcome is reported must not depend on the draw; one arm's place must not change another arm's
-outcome; and lists must not be so small that a handful of outcomes decide. It does not matter how the index was made, whether
-the model is right, what people did before, or that they override lists: arms count as they were drawn. What is not in it:
-what a place brings after the period, and places by name, floor or at random.
+Assumptions: whether an outcome is reported must not depend on the draw; one arm's place must not change another arm's
+outcome; and lists must not be so small that a handful of outcomes decide. It does not matter whether
+the model is right, or what happened before, or whether people override lists: arms count as they were drawn. It excludes
+effects after the period, and places by name, floor or at random.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from rmab.live.choosing import random_places
 from rmab.live.ledger import Ledger
 
 TUNED = 26  # periods after which the interval is narrowest
-Z = 1.959964  # of a 95% interval of the model's promise
+Z = 1.959964  # standard errors in half a 95% interval of the model's prediction
 
 
 @dataclass(frozen=True, eq=False)
 class Benefit:
-    """What the places by index have brought, in units of reward.
+    """Benefit of the places by index, in units of reward.
 
     Attributes
     ----------
     periods : tuple of str
         The T periods that could be compared.
     shown, low, high : (T,) float array
-        The sum up to each period, without a model, and its confidence sequence.
+        The measured sum up to each period, without a model, and its confidence sequence.
     promised, promised_low, promised_high : (T,) float array
-        What the models of the time had promised for the same places, and 95% intervals.
+        Predictions of the models at the time for the same places, and 95% intervals.
     listed, left_out : (T,) int array
-        How many outcomes were compared.
+        Number of outcomes compared.
     unit : str
-        What one unit is: 'weeks engaged', or 'reward'.
+        The unit: 'weeks engaged', or 'reward'.
     others : int
-        How many periods could be compared as well, but were decided in another way: by the fallback where these were
-        planned, and by plans where these are of the fallback.
+        Number of further periods that were decided in another way: by the fallback if these were
+        planned, and by plans if these are of the fallback.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class Benefit:
 
 
 def measure_benefit(ledger: Ledger, alpha: float = 0.05, *, fallback: bool = False) -> Benefit:
-    """Return what the places by index have brought, by the reports of a ledger.
+    """Return the benefit of the places by index, from the reports of a ledger.
 
-    Planned lists and those of the fallback are two policies: they are compared apart.
+    Planned lists and those of the fallback are two policies: they are compared separately.
     """
     worth = _worth(ledger)
     count, spread = len(ledger.ids), _spread(ledger, worth)
@@ -122,7 +122,7 @@ def measure_benefit(ledger: Ledger, alpha: float = 0.05, *, fallback: bool = Fal
 
 
 def outcomes(ledger: Ledger, period: int, worth: FloatArray | None, count: int) -> FloatArray:
-    """(N,) the outcome of a period: what the state at its end is worth, or the reported reward; NaN where it is unknown."""
+    """(N,) the outcome of a period: the reward of the state at its end, or the reported reward; NaN if unknown."""
     cells = ledger.cell(period)
     if worth is None:
         return cells.rewards(count)
@@ -133,23 +133,23 @@ def outcomes(ledger: Ledger, period: int, worth: FloatArray | None, count: int) 
 def plan_evidence(
     effect: float, budget: int, *, shares: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3), deviation: float = 0.5
 ) -> dict[float, int | None]:
-    """Return, for several random shares, after how many periods an effect of one place is shown with probability 0.8.
+    """Return, for several random shares, the periods until an effect of one place is significant with probability 0.8.
 
     Parameters
     ----------
     effect : float
-        What a place adds to the outcome of its arm, on average: 0.1 for ten more in a hundred who are engaged.
+        Mean effect of a place on the outcome of its arm: 0.1 for ten more in a hundred who are engaged.
     budget : int
         Places in a period.
     shares : tuple of float
         Values of `random_share` to compare.
     deviation : float
-        The standard deviation of an outcome; 0.5 is the most for yes and no.
+        The standard deviation of an outcome; at most 0.5 for outcomes of yes and no.
 
     Returns
     -------
     dict of float to int
-        Periods by share; None where it takes more than 100,000.
+        Periods by share; None if it takes more than 100,000.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def plan_evidence(
     for share in shares:
         out = min(random_places(share, budget), budget // 2)
         if out < 1:
-            raise ModelError(f"a share of {share:g} leaves nobody out of {budget} places: nothing can be shown")
+            raise ModelError(f"a share of {share:g} of {budget} places leaves nobody out; use a larger share")
         found[share] = periods_needed(effect, budget - out, out, deviation=deviation)
     return found
 

@@ -1,7 +1,7 @@
 """The reports of one period: for every arm what was executed, the state at the end of the period, and the reward.
 
 Reports and corrections are two layers. A report never replaces another one, so the order in which reports come in does not
-matter; a correction covers what was reported, and of several the last one counts.
+matter; a correction overrides the report, and the last correction counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTHING = {"state": UNKNOWN, "executed": UNKNOWN, "reward": np.nan}
 class Cells:
     """The reports of a period, by layer ('told', 'corrected') and field; arrays grow with the number of arms.
 
-    version: how often something changed here, for caches.
+    version: number of changes, for caches.
     """
 
     layers: dict[tuple[str, str], NDArray[np.generic]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Cells:
         self.version += 1
 
     def read(self, name: str, count: int, layer: str = "") -> NDArray[np.generic]:
-        """(N,) the values of a field: of a layer, or corrected where there is a correction and told elsewhere."""
+        """(N,) the values of a field: of a layer, or the correction if there is one and otherwise the report."""
         if layer:
             return self._layer(layer, name, count, create=False)
         told, corrected = (self._layer(one, name, count, create=False) for one in ("told", "corrected"))
@@ -64,25 +64,25 @@ class Cells:
         return grown[:count]
 
     def states(self, count: int) -> IntArray:
-        """(N,) the states at the end of the period, -1 where none is known."""
+        """(N,) the states at the end of the period, -1 if unknown."""
         return self.read("state", count).astype(np.int64)
 
     def executed(self, count: int) -> IntArray:
-        """(N,) 1 executed, 0 not, -1 not known."""
+        """(N,) 1 executed, 0 not, -1 unknown."""
         return self.read("executed", count).astype(np.int64)
 
     def rewards(self, count: int) -> FloatArray:
-        """(N,) the rewards, NaN where none is known."""
+        """(N,) the rewards, NaN if unknown."""
         return self.read("reward", count).astype(np.float64)
 
 
 def is_known(name: str, values: NDArray[np.generic]) -> BoolArray:
-    """(M,) where a column of this name says something."""
+    """(M,) which rows of a column have a value."""
     return ~np.isnan(values.astype(np.float64)) if name == "reward" else np.asarray(values != UNKNOWN)
 
 
 def columns_of(body: Tell) -> dict[str, NDArray[np.generic]]:
-    """Return the columns (M,) of a report that say something."""
+    """Return the columns (M,) of a report that have values."""
     found: dict[str, NDArray[np.generic]] = {}
     for name in FIELDS:
         given = getattr(body, name)

@@ -1,4 +1,4 @@
-"""What each kind of event does to a ledger: it is checked completely, and the change is returned, not carried out."""
+"""The effect of each kind of event on a ledger: it is checked completely, and the change is returned, not applied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[], None]
 
 
 def change_of(ledger: Ledger, body: Body, sequence: int) -> Change:
-    """Return what an event changes; ModelError or LogError where it does not fit what is known."""
+    """Return what an event changes; ModelError or LogError if it does not fit."""
     if isinstance(body, Ahead):
         return issue(ledger, body, sequence)
     if isinstance(body, Decide):
@@ -47,7 +47,7 @@ def change_of(ledger: Ledger, body: Body, sequence: int) -> Change:
 
 def _create(ledger: Ledger, body: Create) -> Change:
     if ledger.config is not None:
-        raise ModelError("the programme was created before")
+        raise ModelError("the programme already exists")
 
     def change() -> None:
         ledger.config, ledger.usual_budget = body, body.budget
@@ -61,18 +61,18 @@ def _join(ledger: Ledger, body: Join) -> Change:
         raise ModelError(f"group and state must have {count} entries, one for each arm")
     first = ALWAYS if body.period is None else body.period
     if body.period is None and ledger.decisions:
-        raise ModelError("period: say from which period on they take part; the first one is decided already")
+        raise ModelError("period is missing; give the first period of these arms, as periods are already decided")
     findings = row_findings("arms")
     findings.add_each(*repeated(body.arms))
     for row, (one, group, state) in enumerate(zip(body.arms, body.group, body.state, strict=True)):
         known = ledger.place.get(one)
         if known is not None and ledger.stays.end[ledger.stays.latest[known]] > first:
-            findings.add(f"{quote(one)} takes part already", row)
+            findings.add(f"{quote(one)} already takes part", row)
         elif known is not None and ledger.groups[ledger.group_of[known]] != group:
             was = ledger.groups[ledger.group_of[known]]
-            findings.add(f"{quote(one)} was in group {quote(was)} before; another group needs a new id", row)
+            findings.add(f"{quote(one)} was in group {quote(was)} before; use a new id for another group", row)
         if not -1 <= state < states:
-            findings.add(f"{quote(one)} is in no state of the programme", row)
+            findings.add(f"{quote(one)} has an unknown state", row)
     findings.stop()
     _check_floor(ledger, int(ledger.is_present(max(first, ledger.last_period or first)).sum()) + count, ledger.usual_budget)
 
@@ -83,17 +83,17 @@ def _leave(ledger: Ledger, body: Leave) -> Change:
     arms = np.array(ledger.find(body.arms, body.period), dtype=np.int64)
     later = [k for k, one in ledger.cells.items() if k >= body.period and _reported(one, arms, len(ledger.ids))]
     if later:
-        raise ModelError(f"there are reports of these arms in {ledger.label(min(later))}: undo them first")
+        raise ModelError(f"these arms have reports in {ledger.label(min(later))}; undo them first")
     return lambda: ledger.stays.finish(arms, body.period)
 
 
 def _budget(ledger: Ledger, body: Budget) -> Change:
     if body.usual is None and not body.periods:
-        raise ModelError("budget: say how many can be activated, from now on or in which periods")
+        raise ModelError("budget is missing; give a number from now on, or numbers by period")
     last = ledger.last_period
     for period, _ in body.periods:
         if last is not None and period <= last:
-            raise ModelError(f"budget: {ledger.label(period)} is decided already")
+            raise ModelError(f"budget: {ledger.label(period)} is already decided")
     if body.usual is not None:
         here = ledger.is_present(last if last is not None else ledger.stays.last_first or 0)
         _check_floor(ledger, int(here.sum()), body.usual)
@@ -107,7 +107,7 @@ def _budget(ledger: Ledger, body: Budget) -> Change:
 
 
 def _check_floor(ledger: Ledger, arms: int, budget: int) -> None:
-    """Refuse a floor that cannot be met: it takes N <= k B."""
+    """Reject a floor that cannot be met: it needs N <= k B."""
     floor = ledger.declared.floor
     if floor is not None and arms > floor * budget:
         need = f"with {many(budget, 'place')} a {ledger.declared.rhythm.unit}"
@@ -130,7 +130,7 @@ def _warm_start(ledger: Ledger, body: WarmStart) -> Change:
 def _undo(ledger: Ledger, body: Undo) -> Change:
     kind = ledger.kinds.get(body.event)
     if kind is None or body.event in ledger.undone:
-        what = "there is no event" if kind is None else "undone already: event"
+        what = "no event" if kind is None else "already undone: event"
         raise ModelError(f"undo: {what} {body.event}", code="undo")
     if kind not in UNDOABLE:
         hint = "; change a list with override" if kind == "decide" else ""

@@ -1,9 +1,9 @@
-"""Who gets the places of a period: by name, by floor, by index; then some places change hands at random, on both sides.
+"""Who gets the places of a period: by name, by floor, by index; then some places are randomised.
 
-The places are given by `rmab.decisions.filling`, as for every list. What is of live programmes alone is here: a floor that
-looks ahead at the budgets of the calendar, a control group, and fallbacks. Draws are a hash of seed, period and id, so that
-they can be drawn again. Where the index leaves places empty, the random ones are filled all the same: otherwise a model that
-once took an action for useless could never find out that it was wrong.
+The places are given by `rmab.decisions.filling`, as for every list. Specific to live programmes are a floor that
+considers the budgets of later periods, a control group, and fallbacks. Draws are a hash of seed, period and id, so that
+they can be reproduced. If the index leaves places empty, the random ones are still filled: otherwise a model that
+once estimated no effect could never be corrected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rmab.live.ledger import Ledger
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Who is listed, for M arms: rule (M,), empty for no place; probability, draw (M,); left_out (M,); notes in words."""
+    """The choice among M arms: rule (M,), empty for no place; probability, draw (M,); left_out (M,); notes in words."""
 
     rule: tuple[str, ...]
     probability: FloatArray
@@ -37,12 +37,12 @@ def is_control(ids: Sequence[str], seed: int, share: float) -> BoolArray:
 
 
 def random_places(share: float, budget: int) -> int:
-    """Return how many of the places are drawn at random: at least one, where there is a share and a place."""
+    """Return the number of places to randomise: at least one, if there are a share and a place."""
     return min(budget, max(1, int(share * budget + 0.5))) if share > 0 else 0
 
 
 def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
-    """(M,) for how many periods arms (M,) have waited for a turn: on a list, or executed all the same."""
+    """(M,) the periods since the last turn of arms (M,): on a list, or executed without it."""
     count = len(ledger.ids)
     last = np.full(count, -(2**40), dtype=np.int64)
     for one in sorted({*ledger.decisions, *ledger.cells}):
@@ -55,10 +55,10 @@ def waiting_times(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
     return np.where(last < entered, period - entered + 1, period - last)[arms]
 
 
-def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fill: bool, blind: bool = False) -> Choice:
+def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fill: bool, uniform: bool = False) -> Choice:
     """Give the places of a period to arms (M,) with these indices (M,).
 
-    fill: places go to indices that are not positive, too. blind: all arms are equal, and places are drawn at random.
+    fill: places also go to indices that are not positive. uniform: all places are drawn at random.
     """
     config, ids = ledger.declared, [ledger.ids[n] for n in arms]
     budget = min(ledger.budget(period), arms.size)
@@ -71,17 +71,17 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
         later = np.cumsum([0, *(ledger.budget(period + k) for k in range(1, floor + 1))])
         line = _due(waited, ~must & ~must_not, floor, later, source.numbers(ids, TIES))
         due[line[: max(budget - int(must.sum()), 0)]] = True
-    if int(must.sum()) > budget:  # it was lowered since they were named
-        notes = (*notes, f"{int(must.sum()) - budget} of {int(must.sum())} arms that people named find no place in {budget}")
+    if int(must.sum()) > budget:  # the budget was lowered since
+        notes = (*notes, f"{int(must.sum()) - budget} of {int(must.sum())} arms that people added exceed the budget")
         must[np.flatnonzero(must)[budget:]] = False
     forced = must | due
-    swap = 0 if blind else min(random_places(config.random_share, budget), max(budget - int(forced.sum()), 0))
-    known = (np.zeros(arms.size), np.zeros(arms.size)) if blind else (index, waited)
-    candidates = Candidates.of(known[0], ids=ids, waited=known[1], least=-np.inf if fill or blind else 0.0)
+    swap = 0 if uniform else min(random_places(config.random_share, budget), max(budget - int(forced.sum()), 0))
+    known = (np.zeros(arms.size), np.zeros(arms.size)) if uniform else (index, waited)
+    candidates = Candidates.of(known[0], ids=ids, waited=known[1], least=-np.inf if fill or uniform else 0.0)
     aside = (must_not | is_control(ids, config.seed, config.control)) & ~forced
     found = fill_places(candidates, Rules(budget, forced, aside, random=swap), source)
     rule = np.where(due, FLOOR, found.rule)
-    rule = np.where(rule == INDEX, LOT, rule) if blind else rule
+    rule = np.where(rule == INDEX, LOT, rule) if uniform else rule
     empty = budget - int((rule != "").sum())
     if empty and not fill and ((rule == "") & ~aside).any():
         notes = (*notes, f"{empty} of {budget} places stay empty: the model expects no benefit from them")
@@ -91,7 +91,7 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
 def _due(waited: IntArray, eligible: BoolArray, floor: int, later: IntArray, ties: FloatArray) -> IntArray:
     """Return the arms that must have a turn now, the earliest due first, so that all can have theirs in time.
 
-    Of the arms that are due within d more periods, all beyond the budgets of these, later[d], must have their turn now.
+    Of the arms that are due within d more periods, those that exceed the budgets later[d] must have their turn now.
     """
     slack = np.maximum(floor - waited, 0)
     line = np.lexsort((ties, -waited, slack))
@@ -101,12 +101,12 @@ def _due(waited: IntArray, eligible: BoolArray, floor: int, later: IntArray, tie
 
 
 def _feasible_floor(floor: int | None, arms: int, places: int) -> tuple[int, tuple[str, ...]]:
-    """Return the floor that can be kept (0 for none), and a note where it is not the declared one."""
+    """Return the floor that can be met (0 for none), and a note if it is not the declared one."""
     if floor is None or arms == 0:
         return 0, ()
     if places <= 0:
-        return 0, (f"the floor of {floor} periods cannot be kept without a place",)
+        return 0, (f"the floor of {floor} periods cannot be met with a budget of 0",)
     least = -(-arms // places)
     if least <= floor:
         return floor, ()
-    return least, (f"the floor of {floor} periods cannot be kept with {places} places: it is {least} for now",)
+    return least, (f"the floor of {floor} periods cannot be met with {places} places; {least} is used for now",)

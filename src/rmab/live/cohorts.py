@@ -2,13 +2,13 @@
 
 Episode e has the periods e H .. (e+1) H - 1 from the first one that was decided. The arms that take part when it begins are
 the cohort; sorted by group and joining, they are the N arms of the learner, so every cohort must have as many of each group
-as the first. Who joins later waits for the next episode.
+as the first. Arms that join later wait for the next episode.
 
-The learner's state is never stored: it is learned again from the journal. With the first list of an episode the journal
-keeps a lesson, what was known of the episode before: states (H+1, N) and executed actions (H, N). A learner whose
-statistics are order-free is given what is known today instead, so that late reports count. For all others a report that
-comes after the next episode has begun counts in statistics and evidence only. A state that was not reported is taken to be
-the last known one, and an action that was not reported to be as it was decided.
+The learner's state is never stored: it is recomputed from the journal. With the first list of an episode the journal
+stores a lesson, what was known of the previous episode: states (H+1, N) and executed actions (H, N). A learner whose
+statistics are order-free uses current reports instead, so that late reports count. For all others a report that
+comes after the next episode has begun only counts in statistics and evidence. A state that was not reported is assumed to be
+the last known one, and an action that was not reported to be the decided one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def episode_of(ledger: Ledger, period: int) -> tuple[int, int]:
 
 
 def cohort(ledger: Ledger, episode: int, period: int) -> IntArray:
-    """(N,) the arms of an episode; period: the one that is decided, which begins the first episode if none did."""
+    """(N,) the arms of an episode; period: the one that is decided, which begins the first episode if there is none."""
     begin = min(ledger.decisions, default=period) + episode * (ledger.declared.horizon or 1)
     arms = np.flatnonzero(ledger.is_present(begin))
     return np.asarray(arms[np.argsort(ledger.group_of[arms], kind="stable")])
 
 
 def known_states(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
-    """(N,) the states in which a period begins: the last that were reported, and 0 where none ever was."""
+    """(N,) the states in which a period begins: the last reported ones, or 0 if there is none."""
     found = np.full(len(ledger.ids), -1, dtype=np.int64)
     first = ledger.first_period if ledger.first_period is not None else period
     for one in range(period, first - 1, -1):
@@ -54,7 +54,7 @@ def known_states(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
 
 
 def lesson_of(ledger: Ledger, episode: int) -> tuple[IntArray, IntArray]:
-    """Return states (H+1, N) and actions (H, N) of an episode, as they are known."""
+    """Return states (H+1, N) and actions (H, N) of an episode, as currently known."""
     horizon = ledger.declared.horizon or 1
     begin = min(ledger.decisions) + episode * horizon
     arms = cohort(ledger, episode, begin)
@@ -65,7 +65,7 @@ def lesson_of(ledger: Ledger, episode: int) -> tuple[IntArray, IntArray]:
 
 
 def new_lesson(ledger: Ledger, period: int) -> str | None:
-    """Return the lesson that the first decision of an episode stores: that of the episode before."""
+    """Return the lesson that the first decision of an episode stores: that of the previous one."""
     if ledger.declared.horizon is None or not ledger.decisions:
         return None
     episode, _ = episode_of(ledger, period)
@@ -81,7 +81,7 @@ def propose_in_episode(ledger: Ledger, observer: Observer, period: int, arms: In
     mine = cohort(ledger, episode, period)
     view = _view(ledger, period, learner)
     if not np.array_equal(ledger.group_of[mine], np.unique(ledger.group_of[mine])[view.group_of]) or mine.size != view.arms:
-        raise FeedbackError(f"the cohort has {mine.size} arms, or other groups than the first one, which had {view.arms}")
+        raise FeedbackError(f"the cohort has {mine.size} arms or other groups than the first, which had {view.arms} arms")
     plan = _plan(ledger, observer, period, episode, learner, view, mine)
     now = known_states(ledger, period, mine)
     policy, fill = plan.policy, False
@@ -98,9 +98,9 @@ def propose_in_episode(ledger: Ledger, observer: Observer, period: int, arms: In
 
 
 def _view(ledger: Ledger, period: int, learner: Learner) -> View:
-    """Return what the learner may know, by the first cohort.
+    """Return the view of the learner, from the first cohort.
 
-    A learner that plans from one start only is told how often each state was that of an arm of the group, none with 0.
+    A learner that only plans from one start gets the frequency of each state in the group, none with 0.
     """
     first, arms = min(ledger.decisions, default=period), cohort(ledger, 0, period)
     group = np.unique(ledger.group_of[arms], return_inverse=True)[1].reshape(-1)
@@ -122,7 +122,7 @@ def _budgets(ledger: Ledger, begin: int, most: int) -> IntArray:
 def _plan(
     ledger: Ledger, observer: Observer, period: int, episode: int, learner: Learner, view: View, arms: IntArray
 ) -> EpisodePlan:
-    """Return the plan of an episode: from the state after all lessons before it, and from where its arms began."""
+    """Return the plan of an episode: from the state after all earlier lessons, and the start states of its arms."""
     state = _state(ledger, observer, learner, view, episode)
     if not learner.anywhere:
         return learner.plan(state)
@@ -131,7 +131,7 @@ def _plan(
 
 
 def _state(ledger: Ledger, observer: Observer, learner: Learner, view: View, episode: int) -> State:
-    """Return the learner's state before an episode; states are remembered by what they were learned from."""
+    """Return the learner's state before an episode; states are cached by their lessons."""
     state = learner.begin(view, ledger.declared.seed)
     key: tuple[object, ...] = (learner.signature, view.budgets.tobytes(), np.asarray(view.start).tobytes())
     for number, (states, actions) in enumerate(_lessons(ledger, learner, view, episode)):
@@ -151,14 +151,14 @@ def _lessons(ledger: Ledger, learner: Learner, view: View, episode: int) -> list
     cut, found = (view.horizon + 1) * view.arms, []
     for one in stored[:episode]:
         if one.size != cut + view.horizon * view.arms:
-            raise FeedbackError("a cohort had other arms than the first one: nothing can be learned from it")
+            raise FeedbackError("a cohort had other arms than the first one, so that the learner cannot use it")
         both = one.astype(np.int64)
         found.append((both[:cut].reshape(-1, view.arms), both[cut:].reshape(-1, view.arms)))
     return found
 
 
 def _feedback(ledger: Ledger, view: View, episode: int, states: IntArray, actions: IntArray) -> Feedback:
-    """Return a lesson as feedback: a step is paid what the state is worth in which it begins."""
+    """Return a lesson as feedback: a step pays the reward of its first state."""
     worth: FloatArray = worth_of(ledger)
     budget = np.maximum(view.budgets, actions.sum(axis=1))
     other = None if np.array_equal(budget, view.budgets) else budget

@@ -1,9 +1,9 @@
-"""A controller: decisions within milliseconds from the last plan, while a new one is made in the background.
+"""A controller: decisions within milliseconds from the last plan, while a new one is computed in the background.
 
-A plan is a table: the index of every group and state. Deciding is looking up and choosing the highest, so it never waits for
-planning or for the store. Where the plan is too old, or there is none, a declared rule decides, and the decision says so.
-Observations go to a file first, and from there to the store when it can be reached: what was observed while the store was
-away is not lost, and keys make sure that nothing is told twice.
+A plan is a table: the index of every group and state. A decision looks up and chooses the highest, so it never waits for
+planning or for the store. If the plan is too old or missing, a declared rule decides, and the decision is marked.
+Observations go to a file first, and from there to the store when it can be reached: observations while the store was
+unavailable are not lost, and keys make sure that nothing is reported twice.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ PAUSE = 0.2  # seconds between two attempts to reach the store
 
 @dataclass(frozen=True)
 class Command:
-    """What to do now.
+    """A command: what to do now.
 
     Attributes
     ----------
     active : tuple of str
         The arms to activate, the most urgent first.
     plan_age : float
-        Seconds since the plan was made; infinite where there is none.
+        Age of the plan in seconds; infinite if there is none.
     safe : bool
-        Whether the safe rule decided, because there is no plan, or it is too old.
+        Whether the safe rule decided, because the plan is missing or too old.
     expires : float
-        Time (`time.time()`) after which whoever carries it out must fall back to a safe default.
+        Time (`time.time()`) after which the device must fall back to a safe default.
     """
 
     active: tuple[str, ...]
@@ -53,7 +53,7 @@ class Command:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A plan: the index (G, S), the groups that it knows, and when it was made (`time.monotonic()`)."""
+    """A plan: the index (G, S), its groups, and when it was computed (`time.monotonic()`)."""
 
     index: FloatArray
     groups: dict[str, int]
@@ -66,13 +66,13 @@ class Controller:
     Parameters
     ----------
     p : Programme
-        Learned from, and told.
+        The programme to learn from and report to.
     arms : dict of str to str
         The group of every arm, in the order of the states that `decide` gets.
     safe : function
-        Called with states (N,) and the budget where there is no plan that can be used; returns arms to activate, in order.
+        Called with states (N,) and the budget if there is no usable plan; returns arms to activate, in order.
     queue : path
-        The file that keeps observations until the store has them.
+        File that stores observations until the store has them.
     stale : float
         Seconds after which a plan is too old.
     lifetime : float
@@ -123,13 +123,13 @@ class Controller:
         self.close()
 
     def close(self) -> None:
-        """Stop the thread in the background; observations that the store has not got stay in the queue."""
+        """Stop the thread in the background; observations that the store does not have yet stay in the queue."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
 
     def decide(self, states: Any) -> Command:
-        """Return what to do now, for arms in states (N,); it waits for nothing."""
+        """Return what to do now, for arms in states (N,); without waiting."""
         now = np.asarray(states, dtype=np.int64)
         if now.shape != (len(self.ids),) or not ((now >= 0) & (now < len(self.config.states))).all():
             raise ModelError(f"states must be {len(self.ids)} numbers in 0..{len(self.config.states) - 1}")
@@ -144,7 +144,7 @@ class Controller:
         return Command(tuple(self.ids[n] for n in order if index[n] > 0), age, False, expires)
 
     def observe(self, period: object, rows: Any) -> None:
-        """Keep reports of a period, as `Programme.tell` takes them, on disk; they are told in the background."""
+        """Store reports of a period, as for `Programme.tell`, on disk; they are sent to the store in the background."""
         line = json.dumps({"period": str(period), "rows": rows})
         try:
             with self._file, self.queue.open("a", encoding="utf-8") as file:
@@ -157,15 +157,15 @@ class Controller:
 
     @property
     def waiting(self) -> int:
-        """How many observations the store has not got yet."""
+        """Number of observations that the store does not have yet."""
         return max(len(self._lines()) - self._told, 0)
 
     def replan(self) -> None:
-        """Ask for a new plan; the old one answers until it is there."""
+        """Request a new plan; the old one is used until then."""
         self._wake.set()
 
     def _finish_lines(self) -> None:
-        """Cut off a last line that was not finished when a process died: nobody was told that it is kept."""
+        """Cut off a last line that was not finished when a process died: its caller got no confirmation."""
         if self.queue.exists():
             content = self.queue.read_bytes()
             if not content.endswith(b"\n"):
@@ -180,14 +180,14 @@ class Controller:
         return text.splitlines()
 
     def _work(self) -> None:
-        """Tell what is in the queue, and plan, until it is stopped; whatever fails is tried again."""
+        """Send the queue to the store, and plan, until stopped; failures are retried."""
         while not self._stop.is_set():
             try:
                 self._tell()
                 self._plan()
                 self.error = ""
                 self._wake.wait(self.stale / 3)
-            except (RmabError, OSError) as error:  # the store is away: it may come back
+            except (RmabError, OSError) as error:  # the store is unavailable: it may come back
                 self.error = str(error)
                 self._stop.wait(PAUSE)
                 continue

@@ -1,4 +1,4 @@
-"""A decision of a live programme: check, plan or fall back, choose, and write down all that is needed to repeat it."""
+"""A decision of a live programme: check, plan or fall back, choose, and record everything needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from rmab.live.observing import Observer, believe
 from rmab.live.planning import Model, learn
 from rmab.logs.words import Words
 
-FAR = 4  # periods after the last known one that are asked for by mistake
-VAGUE = 0.5  # part of the arms whose state may be unknown without a warning
+FAR = 4  # a period this far after the last known one is taken for a mistake
+VAGUE = 0.5  # share of the arms whose state may be unknown without a warning
 
 
 def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engine | None = None) -> Decide:
@@ -47,7 +47,7 @@ def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engin
     rule = np.array(choice.rule)
     listed = np.flatnonzero(rule != "")
     unknown = float((state < 0).mean())
-    vague = (f"the state of {unknown:.0%} of the arms is not known",) if unknown > VAGUE and ledger.decisions else ()
+    vague = (f"the state of {unknown:.0%} of the arms is unknown",) if unknown > VAGUE and ledger.decisions else ()
     return Decide.checked(
         **shared,
         status="fallback" if why else "plan",
@@ -70,7 +70,7 @@ def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engin
 def _proposed(
     ledger: Ledger, observer: Observer, period: int, arms: IntArray, engine: Engine | None
 ) -> tuple[Proposal | None, Model, FloatArray, str]:
-    """Return what an engine proposes, the model and belief (M, S) of the time, or None and why there is nothing."""
+    """Return the proposal of an engine, the model and belief (M, S) at the time, or None and the reason."""
     found = engine_of(ledger.declared.engine) if engine is None else engine
     model = learn(ledger, observer)
     belief = believe(ledger, period, arms, np.asarray(model.rows.kernels), model.reach)
@@ -88,21 +88,21 @@ def _proposed(
 
 
 def _ignorance(model: Model) -> str:
-    """Return why there is no model to plan with; empty where there is one."""
+    """Return why there is no model to plan with; empty if there is one."""
     if not model.knows_effect:
-        return "no report shows yet what an action changes"
-    return "no reward was reported yet" if np.ptp(model.reward) <= 0 else ""
+        return "no report shows the effect of an action yet"
+    return "no reward has been reported yet" if np.ptp(model.reward) <= 0 else ""
 
 
 def _last_states(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
-    """(M,) the states in which the period begins; -1 where they are not known."""
+    """(M,) the states in which the period begins; -1 if unknown."""
     count = len(ledger.ids)
     entry = ledger.entries(period)
     return np.where(entry >= 0, entry, ledger.cell(period - 1).states(count))[arms]
 
 
 def _promise(model: Model, group: IntArray, belief: FloatArray, choice: Choice) -> tuple[float, float]:
-    """Return what the places by index add to the reward of the period, by the model, and its standard error."""
+    """Return the model's prediction of the reward that the places by index add in the period, and its standard error."""
     gain, variance = model.effect()
     mass = np.zeros(gain.shape)
     mine = np.array([one == "index" for one in choice.rule])
@@ -114,7 +114,7 @@ def _fall_back(ledger: Ledger, period: int, arms: IntArray, state: IntArray) -> 
     """Return indices and choice of the declared fallback."""
     rule = ledger.declared.fallback
     if rule == "random":
-        return np.zeros(arms.size), choose(ledger, period, arms, np.zeros(arms.size), fill=True, blind=True)
+        return np.zeros(arms.size), choose(ledger, period, arms, np.zeros(arms.size), fill=True, uniform=True)
     if rule == "last":
         tables = [one.body.table for _, one in sorted(ledger.decisions.items()) if one.body.table]
         if tables:
@@ -128,7 +128,7 @@ def _fall_back(ledger: Ledger, period: int, arms: IntArray, state: IntArray) -> 
 
 
 def _from_table(ledger: Ledger, table: dict[str, list[float]], arms: IntArray, state: IntArray) -> FloatArray:
-    """(M,) indices by group and state; the mean of the group where the state is not known, 0 of an unknown group."""
+    """(M,) indices by group and state; the mean of the group if the state is unknown, 0 for an unknown group."""
     by_group = np.zeros((len(ledger.groups), len(ledger.declared.states)))
     for name, row in table.items():
         by_group[ledger.groups.index(name)] = row
@@ -148,39 +148,43 @@ def is_same(one: Decide, other: Decide) -> bool:
 
 
 def check_report(ledger: Ledger, period: int) -> None:
-    """Raise ModelError where a period is reported by mistake: far from all that are known, as with a year mistyped."""
+    """Raise ModelError if a period is far from all known ones, for example because of a mistyped year."""
     if not ledger.decisions:
         return
     first, last = min([*ledger.decisions, *ledger.cells]), max(ledger.decisions)
     if not first - FAR <= period <= last + FAR:
-        near = f"after {ledger.label(last)}, the last" if period > last else f"before {ledger.label(first)}, the first"
+        near = (
+            f"after {ledger.label(last)}, the last known one"
+            if period > last
+            else f"before {ledger.label(first)}, the first known one"
+        )
         count = period - last if period > last else first - period
-        what = f"{ledger.label(period)} is {count} periods {near} that is known"
-        raise ModelError(f"{what}: is the period right?", code="far", period=ledger.label(period))
+        what = f"{ledger.label(period)} is {count} periods {near}"
+        raise ModelError(f"{what}; check the period", code="far", period=ledger.label(period))
 
 
 def check_past(ledger: Ledger, period: int) -> None:
-    """Raise ModelError where a period that was never decided is past, so that it has no list."""
+    """Raise ModelError if a past period was never decided, so that it has no list."""
     last = ledger.last_period
     if last is not None and period < last:
-        where = f"{ledger.label(period)} was never decided, and {ledger.label(last)} was"
-        raise ModelError(f"{where}: a list for the past cannot be made", code="past", period=ledger.label(period))
+        where = f"{ledger.label(period)} was never decided, but {ledger.label(last)} was"
+        raise ModelError(f"{where}; lists cannot be made for past periods", code="past", period=ledger.label(period))
 
 
 def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
-    """Raise ModelError where a period is asked for by mistake: before anybody joined, in the past, or far ahead."""
+    """Raise ModelError if a period cannot be decided: before any arm joined, in the past, or far ahead."""
     if not ledger.ids:
-        raise ModelError("nobody has joined the programme yet: join arms, then ask", code="empty")
+        raise ModelError("the programme has no arms yet; join arms, then ask", code="empty")
     check_past(ledger, period)
     joined = ledger.stays.last_first
     known = max([*ledger.decisions, *ledger.cells, *([] if joined is None else [joined])], default=None)
     if known is not None and period > known + FAR and not skip:
-        what = f"{ledger.label(period)} is {period - known} periods after {ledger.label(known)}, the last that is known"
-        raise ModelError(f"{what}: pass skip=True (--skip) if that is right", code="far", period=ledger.label(period))
+        what = f"{ledger.label(period)} is {period - known} periods after {ledger.label(known)}, the last known one"
+        raise ModelError(f"{what}; use skip=True (--skip) if that is right", code="far", period=ledger.label(period))
 
 
 def to_decision(ledger: Ledger, record: Record) -> Decision:
-    """Return a decision as it stands, after overrides, in the form that people use."""
+    """Return the current decision, after overrides, in the form that people use."""
     config, body, arms = ledger.declared, record.body, record.arms
     count, index = arms.size, record.index
     rules = np.full(len(ledger.ids), "", dtype=object)
@@ -216,7 +220,7 @@ def to_decision(ledger: Ledger, record: Record) -> Decision:
 
 
 def _shown_probability(record: Record) -> FloatArray:
-    """(M,) the probabilities of the list as it stands: whom people put on it or took off it, is so for certain."""
+    """(M,) the probabilities of the current list: 1 or 0 for arms that people added or removed."""
     shown = record.probability
     now, then = (np.isin(record.arms, list(one)) for one in (record.rules, record.planned))
     return np.where(now != then, now, shown)
@@ -224,7 +228,7 @@ def _shown_probability(record: Record) -> FloatArray:
 
 @cache
 def fingerprint() -> str:
-    """Return what the last bits of a plan depend on: versions of packages, and the processor."""
+    """Return what can change the last bits of a plan: versions of packages, and the processor."""
     from llvmlite.binding import get_host_cpu_name  # noqa: PLC0415  (heavy)
 
     packages = " ".join(f"{one} {version(one)}" for one in ("rmab", "numpy", "numba", "scipy"))

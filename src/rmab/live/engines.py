@@ -1,9 +1,9 @@
-"""Engines: what turns the reports of a programme into the index of every arm.
+"""Engines compute the index of every arm from the reports of a programme.
 
-`sampled`, the default, plans ahead with eight models drawn from the posterior, so that what is not known well is tried. Each
-arm gets its index from one of them, by a hash: with one model for all, a whole list would follow its chance. A place is left
-empty only where the estimate, too, expects harm: one draw alone is no reason to call nobody. `mean` plans with the estimate.
-Every learner of the library that keeps order-free counts can be an engine, too; and any learner at all where a programme
+`sampled`, the default, plans ahead with eight models drawn from the posterior, so that uncertain actions are tried. Each
+arm gets its index from one of them, by a hash: with one model, a whole list would depend on one draw. A place is left
+empty only if the estimate expects harm, too: one draw alone is not enough. `mean` plans with the estimate.
+Every learner of the library that keeps order-free counts can be an engine, too; and any learner if a programme
 runs in episodes (`rmab.live.cohorts`).
 """
 
@@ -30,11 +30,11 @@ from rmab.live.planning import Model, plan_period, sample_model
 from rmab.model import View
 
 MEAN, SAMPLED = PLANS = ("mean", "sampled")
-DRAWS = 8  # models that a list is made from
-MODEL = "model"  # what a random number is about: which model gives an arm its index
+DRAWS = 8  # number of sampled models per list
+MODEL = "model"  # topic of the random numbers that assign models to arms
 FAINT = 1e-9  # of the largest index
 Engine = str | Mapping[str, Any] | Learner  # 'mean', 'sampled', a learner's name, with its options, or a learner
-NO_PLAIN = "a learner is built again from the journal: say {'name': 'ucmd', 'estimator': 'fading'}, with plain options"
+NO_PLAIN = "a learner must be rebuilt from the journal; use plain options such as {'name': 'ucmd', 'estimator': 'fading'}"
 
 
 ANY_VIEW = View(1, 2, 1, 100, 1, np.zeros(1, dtype=np.int64), 0.0, 1.0, "bandit", False, False, None, None, None, None)
@@ -42,7 +42,7 @@ ANY_VIEW = View(1, 2, 1, 100, 1, np.zeros(1, dtype=np.int64), 0.0, 1.0, "bandit"
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The index (M,) of arms, whether places go to indices of 0 and less, too, and the index by group and state."""
+    """The index (M,) of arms, whether places also go to indices of 0 and less, and the index by group and state."""
 
     index: FloatArray
     fill: bool = False
@@ -50,7 +50,7 @@ class Proposal:
 
 
 def engine_text(engine: Engine | None, default: str) -> str:
-    """Return how an engine is written in a journal: a name, or a learner with its options, from which it is built again."""
+    """Return the text of an engine in a journal: a name, or a learner with its options, to rebuild it."""
     if engine is None:
         return default
     if isinstance(engine, str) and engine in PLANS:
@@ -79,7 +79,7 @@ def engine_of(text: str) -> str | Learner:
 
 
 def is_order_free(learner: Learner) -> bool:
-    """Return whether all that a learner keeps are counts and means, whatever the order in which they came."""
+    """Return whether a learner only stores counts and means, so that the order of reports does not matter."""
     if not isinstance(learner, IndexLearner) or type(learner).observe is not IndexLearner.observe:
         return False
     return learner.explore is None and learner.counting is OBSERVING and learner.window(ANY_VIEW) == 0
@@ -105,33 +105,33 @@ def propose(
 def _drawn(
     ledger: Ledger, period: int, arms: IntArray, belief: FloatArray, model: Model, mean: FloatArray, number: int
 ) -> FloatArray:
-    """(G, S) the index by a model that is drawn from the posterior; mean (G, S): the index by the estimate."""
+    """(G, S) the index by a model drawn from the posterior; mean (G, S): the index by the estimate."""
     drawn = sample_model(model, np.random.default_rng([ledger.declared.seed, period % 2**62, number]))
     return _without_chance_harm(plan_period(ledger, period, arms, belief, drawn).index, mean)
 
 
 def _without_chance_harm(drawn: FloatArray, mean: FloatArray) -> FloatArray:
-    """(G, S) the index of a draw; where it expects harm and the mean does not, next to nothing, in the same order."""
+    """(G, S) the index of a draw; tiny values in the same order where it expects harm and the mean does not."""
     scale = float(np.abs(drawn).max(initial=0.0)) or 1.0
-    small = FAINT * (2.0 * scale + drawn)  # positive, and below all that the draw expects a benefit of
+    small = FAINT * (2.0 * scale + drawn)  # positive, and below all positive indices of the draw
     return np.where((drawn <= small) & (mean >= -FAINT * scale), small, drawn)
 
 
 def check_rolling(engine: Engine) -> None:
-    """Raise ModelError where an engine needs episodes, or knows what no programme knows."""
+    """Raise ModelError if an engine needs episodes, or privileged knowledge."""
     if isinstance(engine, Learner) and engine.privileged:
-        raise ModelError(f"engine: {engine.name} {engine.privileged}: no programme has that", code="privileged")
+        raise ModelError(f"engine: {engine.name} {engine.privileged}, which no programme has", code="privileged")
     if isinstance(engine, Learner) and not is_order_free(engine):
-        what = f"{engine.name} is not order-free: late reports would change what it has done"
-        raise ModelError(f"engine: {what}; run it in episodes, with horizon=", code="not-order-free")
+        what = f"{engine.name} depends on the order of reports"
+        raise ModelError(f"engine: {what}; run it in episodes, with horizon=...", code="not-order-free")
 
 
 def _by_learner(
     ledger: Ledger, observer: Observer, period: int, arms: IntArray, belief: FloatArray, learner: Learner
 ) -> Proposal:
-    """Let a learner with order-free counts plan from where the arms are.
+    """Let a learner with order-free counts plan from the current states.
 
-    To it an action is a place on the list: how often a place leads to an action is a part of what it learns.
+    For the learner, a place on the list is the action: it also learns how often places lead to actions.
     """
     check_rolling(learner)
     config = ledger.declared
@@ -152,15 +152,15 @@ def _by_learner(
 
 
 def worth_of(ledger: Ledger) -> FloatArray:
-    """(S,) what states are worth; ModelError where that is not declared."""
+    """(S,) rewards of states; ModelError if they are not declared."""
     config = ledger.declared
     if config.reward is None:
-        raise ModelError("reward: a learner as the engine needs declared rewards of states")
+        raise ModelError("reward is missing; a learner as the engine needs rewards of states")
     return np.array([config.reward.get(one, 0.0) for one in config.states])
 
 
 def make_view(ledger: Ledger, group: IntArray, budgets: IntArray, start: IntArray | FloatArray) -> View:
-    """Return what a learner may know of the declared programme, for arms in groups (N,) that start so."""
+    """Return the view of a learner, from the declared programme, for arms in groups (N,) with these start states."""
     config, worth = ledger.declared, worth_of(ledger)
     return View(
         arms=group.size,

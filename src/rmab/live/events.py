@@ -1,4 +1,4 @@
-"""The events of a journal: what can happen in a programme, checked field by field, and the chain of hashes that seals it.
+"""The events of a journal: everything that can happen in a programme, with checked fields and a chain of hashes.
 
 A body is stored as canonical JSON (sorted names, no spaces, the shortest digits that give the same number), so that equal
 content has equal bytes on every database. Columns of many arms are lists, and numbers of a decision are packed.
@@ -27,14 +27,14 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Words = Annotated[str, Field(max_length=2000)]
 Fallback = Literal["rotation", "random", "last", "nothing"]
-START = "0" * 64  # what the first event of a journal follows
-COMPRESSED = "z:"  # how packed numbers begin that are compressed
-SAMPLE = 8000  # bytes by which it is judged whether numbers can be compressed
-UNKNOWN = -1  # a state, or whether something was executed, that a row does not report
+START = "0" * 64  # the previous hash of the first event
+COMPRESSED = "z:"  # prefix of compressed numbers
+SAMPLE = 8000  # sample of bytes that decides whether to compress
+UNKNOWN = -1  # a state, or an execution, that a row does not report
 
 
 class Body(BaseModel):
-    """What an event says. Subclasses set `KIND`, the name of the event in the journal."""
+    """Content of an event. Subclasses set `KIND`, the name of the event in the journal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     KIND: ClassVar[str]
@@ -49,12 +49,12 @@ class Body(BaseModel):
         )
 
     def _left_out(self) -> set[str]:
-        """Return the fields that are not written: those that are newer than a journal, and say nothing."""
+        """Return the fields that are not written: new ones that are empty, so that old journals keep their hashes."""
         return set()
 
     @classmethod
     def checked(cls, **fields: Any) -> Self:
-        """Return the event of these fields, or raise ModelError with all that is wrong with them."""
+        """Return the event of these fields, or raise ModelError with all errors."""
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
@@ -88,20 +88,20 @@ class Create(Body):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.horizon is not None and self.reward is None:
-            raise ValueError("reward: a programme in episodes declares what states are worth")
+            raise ValueError("reward is missing; a programme in episodes needs rewards of states")
         if len(set(self.states)) < len(self.states):
-            raise ValueError("states: one is named twice")
+            raise ValueError("states: a name is given twice; keep one")
         if self.reward is not None:
             unknown = sorted(set(self.reward) - set(self.states))
             if unknown:
-                raise ValueError(f"reward: there is no state {unknown[0]!r}; the states are {', '.join(self.states)}")
+                raise ValueError(f"reward: unknown state {unknown[0]!r}; available: {', '.join(self.states)}")
             if len({self.reward.get(one, 0.0) for one in self.states}) == 1:
-                raise ValueError("reward: all states are worth the same, so nothing can be gained")
+                raise ValueError("reward: all states have the same reward, so lists cannot help; give different rewards")
         return self
 
 
 class Join(Body):
-    """Arms that join in a period (from the first one on, without), each with a group and, if it is known, a state."""
+    """Arms that join in a period (by default from the first one on), each with a group and, if it is known, a state."""
 
     KIND = "join"
     period: int | None = None
@@ -120,7 +120,7 @@ class Leave(Body):
 
 
 class Budget(Body):
-    """How many can be activated: from now on, or in single periods (pairs of number and budget)."""
+    """Number of places: from now on, or in single periods (pairs of number and budget)."""
 
     KIND = "budget"
     usual: Count | None = None
@@ -128,7 +128,7 @@ class Budget(Body):
 
 
 class WarmStart(Body):
-    """Transitions that were seen elsewhere (G, S, 2, S), which count at most `trust` visits per group, state and action."""
+    """Transitions from another source (G, S, 2, S), which count as at most `trust` visits per group, state and action."""
 
     KIND = "warm-start"
     groups: list[str]
@@ -137,14 +137,14 @@ class WarmStart(Body):
 
 
 class Decide(Body):
-    """Who is on the list of a period, and all that is needed to reproduce and analyse it.
+    """The list of a period, and everything needed to reproduce and analyse it.
 
     through: the event up to which the journal was read. status: 'plan' or 'fallback', and why. listed and rule: who has a
-    place and by which rule. left_out: who would have one, had they not been drawn to be left out. present: how many arms
+    place and by which rule. left_out: arms that were drawn to be left out. present: how many arms
     there were; index, probability, draw, state: packed numbers of each, in order of joining. table: the index by group and
-    state. promise: the expected reward of the next period that the places by index bring, and its standard error.
-    issued: the event that issued this list ahead, where one of those was used. lesson: of a programme in episodes, what the
-    learner gets to see of the episode before, in the first period of the next.
+    state. promise: the expected reward that the places by index add, and its standard error.
+    issued: the event that issued this list ahead, if it was used. lesson: of a programme in episodes, what the
+    learner sees of the previous episode, in the first period of the next.
     """
 
     KIND = "decide"
@@ -178,13 +178,13 @@ class Decide(Body):
 
 
 class Ahead(Decide):
-    """A list that is issued before its period is decided, for people who may be out of reach then."""
+    """A list that is issued before its period is decided, for people who may be offline then."""
 
     KIND = "ahead"
 
 
 class Override(Body):
-    """Arms that people put on the list of a period, or take off it."""
+    """Arms that people add to the list of a period, or remove from it."""
 
     KIND = "override"
     period: int
@@ -212,7 +212,7 @@ class Correct(Tell):
 
 
 class Missing(Body):
-    """Arms whose report of a period will not come."""
+    """Arms whose report of a period will never arrive."""
 
     KIND = "missing"
     period: int
@@ -220,7 +220,7 @@ class Missing(Body):
 
 
 class Undo(Body):
-    """An earlier event that counts as if it had never happened."""
+    """An earlier event that no longer counts."""
 
     KIND = "undo"
     event: int
@@ -248,16 +248,16 @@ class Event:
     hash: str = ""
 
     def sealed_hash(self) -> str:
-        """Return the hash that the line must have."""
+        """Return the expected hash of the line."""
         lines = [self.programme, str(self.sequence), self.kind, self.key, self.actor, self.server_at, self.client_at]
         text = json.dumps([*lines, self.body, self.previous], ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def parse(self) -> Body:
-        """Return what the event says; StoreError where it is no event that this version knows."""
+        """Return the content of the event; StoreError if its kind is unknown or it is damaged."""
         if self.kind not in KINDS:
             raise StoreError(
-                f"event {self.sequence} is of kind {self.kind!r}, which this version does not know: update rmab"
+                f"event {self.sequence} is of kind {self.kind!r}, which this version does not know; update rmab"
             )
         try:
             fields: Mapping[str, Any] = json.loads(self.body)
@@ -267,12 +267,12 @@ class Event:
 
 
 def body_hash(body: str) -> str:
-    """Return the hash of a body, by which a repeated key is judged."""
+    """Return the hash of a body, to compare events with the same key."""
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def pack_numbers(values: FloatArray) -> str:
-    """Return numbers (N,) as text that keeps every bit: base64 of little-endian doubles, compressed where that is shorter.
+    """Return numbers (N,) as text that keeps every bit: base64 of little-endian doubles, compressed if that is shorter.
 
     Examples
     --------

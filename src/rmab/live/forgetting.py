@@ -1,14 +1,14 @@
-"""What is still valid of earlier reports: change points, weighed by likelihood.
+"""Weights of earlier reports: change points, weighted by likelihood.
 
 A programme's response to actions may change. For each action, and for all groups together, every one of the last periods
-may be the first of a new regime. A change point splits what was seen in two; it is judged by the marginal likelihood of both
-parts beside that of the whole (rows of transitions with a Dirichlet prior around the row of all groups), as in the online
+may be the first of a new regime. A change point splits the reports in two; it is judged by the marginal likelihood of both
+parts against that of the whole (rows of transitions with a Dirichlet prior around the row of all groups), as in the online
 change points of Adams & MacKay (2007). The counts of a period are multiplied by the probability that nothing has changed
-since; what is no longer valid still counts as a few visits, because not everything changes. These weights depend on the
-counts of periods alone, whatever the order in which reports came in.
+since; outdated reports still count as a few visits, because not everything changes. The weights only depend on the
+counts of periods, not on the order of reports.
 
 Periods differ from one to the next by more than independent arms would: weather, holidays, weekdays. The log-likelihood is
-divided by that dispersion, as in quasi-likelihood (McCullagh & Nelder 1989, Section 9.2), so that they are no change.
+divided by that dispersion, as in quasi-likelihood (McCullagh & Nelder 1989, Section 9.2), so that they are no changes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scipy.special import gammaln
 from rmab.common import FloatArray, IntArray
 
 WINDOW = 60  # periods that may be the first of a new regime
-HAZARD = 0.001  # probability that a period is, before anything was seen
-STRENGTH = 4.0  # visits that the row of all groups is worth for one of them
-LEFT = 3.0  # visits that remain at most of what is no longer valid, by group, state and action
-CAUTION = 4.0  # pairs of periods that speak for no dispersion
+HAZARD = 0.001  # prior probability that a period is one
+STRENGTH = 4.0  # prior weight of the pooled row, in visits
+LEFT = 3.0  # most visits that outdated reports count as, by group, state and action
+CAUTION = 4.0  # prior weight of no dispersion, in pairs of periods
 
 
 def forget(recent: Sequence[IntArray], before: FloatArray) -> FloatArray:
-    """Return counts (G, S, 2, S) in which every period weighs as much as it is likely to be still valid.
+    """Return counts (G, S, 2, S) in which every period is weighted by the probability that it is still valid.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def still_valid(recent: Sequence[IntArray], before: FloatArray) -> FloatArray:
     total = np.zeros(before.shape, dtype=np.int64)
     for one in recent:
         total[: len(one)] += one
-    cells = np.flatnonzero(total)  # where nothing was seen lately, all change points are equally likely
+    cells = np.flatnonzero(total)  # without recent reports, all change points are equally likely
     if not cells.size:
         return np.ones(1 + len(recent))
     seen = np.zeros((len(recent), cells.size))
@@ -94,10 +94,10 @@ def _likelihood(cells: FloatArray, rows: FloatArray, prior: FloatArray) -> Float
 
 
 def _dispersion(seen: FloatArray, starts: IntArray) -> float:
-    """Return by how much likelihoods exaggerate: 1 where periods (P, C) differ from the next one by chance alone.
+    """Return the dispersion: 1 if successive periods (P, C) only differ by chance.
 
     Of the chi-square of two successive periods, what exceeds its expectation (exact for every table: Haldane 1940) may all
-    be due to one common shock. A difference of means over many periods is exaggerated by as much.
+    be due to one common shock. A difference of means over many periods is inflated by the same factor.
     """
     rows, sizes = np.add.reduceat(seen, starts, axis=1), np.diff(starts, append=seen.shape[1])
     one, other = (np.repeat(each, sizes, axis=1) for each in (rows[:-1], rows[1:]))

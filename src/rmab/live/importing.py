@@ -20,13 +20,13 @@ def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options
     Parameters
     ----------
     store : Store
-        Where it is kept.
+        The store.
     name : str
-        Its name.
+        Name of the programme.
     log : Log
         From `rmab.data.read_log`. The state of a record is that in which its period began.
     budget : int
-        How many can be activated in a period.
+        Number of places per period.
     **options
         As in `Store.create`; without `reward` the log must have rewards.
 
@@ -38,9 +38,7 @@ def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options
     periods = log.periods
     rewards = np.full(log.state.size, np.nan) if log.reward is None else log.reward
     if options.get("reward") is None and log.reward is None:
-        raise ModelError(
-            f"reward: what is a period worth that ends in a state? for instance reward={{'{log.state_names[-1]}': 1}}"
-        )
+        raise ModelError(f"reward is missing; give the rewards of states, for example reward={{'{log.state_names[-1]}': 1}}")
     every = f"{periods.step} {EVERY[periods.kind]}"
     p = store.create(name, states=log.state_names, budget=budget, every=every, start=periods.label(0), **options)
     labels = log.roster.labels

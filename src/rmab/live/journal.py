@@ -22,14 +22,14 @@ FIELDS = [EVENT.c[name] for name in Event.__dataclass_fields__]
 
 
 class HeadMovedError(Exception):
-    """Somebody else appended since a plan was begun."""
+    """Another writer appended since a plan was started."""
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """How an event is labelled: its idempotency key, who wrote it, and when by the clock of the client.
+    """Label of an event: its idempotency key, its author, and the time of the client's clock.
 
-    Each is short text: what a database gives back otherwise than it was sealed would look like a changed event.
+    Each is short text: text that a database alters would look like a changed event.
     """
 
     key: str
@@ -60,16 +60,16 @@ class Journal:
         """Append an event, and return it, and whether it is new.
 
         One transaction: lock the programme's row, compare the key, check, write, commit. If the connection breaks it is
-        tried once more: the key makes sure that nothing is written twice.
+        retried once: the key makes sure that nothing is written twice.
 
         Parameters
         ----------
         body, stamp
-            What happened, and its label. The same key with the same body is the same event; with another body it is refused.
+            The event, and its label. The same key with the same body is the same event; with another body it is rejected.
         check : function
-            Called inside the transaction with the connection, and number and hash of the last event; raises what is wrong.
+            Called inside the transaction with the connection, and number and hash of the last event; raises errors.
         expected : int, optional
-            The number that the last event must have; HeadMovedError is raised where it has another.
+            The number that the last event must have; otherwise HeadMovedError.
         """
         try:
             return self._append(body, stamp, check, expected)
@@ -94,11 +94,11 @@ class Journal:
             earlier = self.find(connection, stamp.key)
             if earlier is not None:
                 if (earlier.kind, body_hash(earlier.body)) != (body.KIND, body_hash(text)):
-                    what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which says something else"
+                    what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which has different content"
                     raise ModelError(what, code="key-reused", event=earlier.sequence)
                 if earlier.sequence in self.undone(connection, earlier.sequence):
                     what = f"the key {stamp.key!r:.60} belongs to event {earlier.sequence}, which was undone"
-                    raise ModelError(f"{what}: use another key", code="key-undone", event=earlier.sequence)
+                    raise ModelError(f"{what}; use another key", code="key-undone", event=earlier.sequence)
                 return earlier, False
             check(connection, head, last)
             return self.insert(connection, body, stamp, head, last), True
@@ -130,13 +130,13 @@ class Journal:
 
     def _checked(self, row: Any) -> tuple[int, str]:
         if row is None:
-            raise StoreError(f"there is no programme {self.name!r:.60} in this database", code="unknown-programme")
+            raise StoreError(f"no programme {self.name!r:.60} in this database", code="unknown-programme")
         return int(row[0]), str(row[1])
 
     def read(
         self, connection: sa.Connection, after: int = 0, through: int | None = None, without: Sequence[str] = ()
     ) -> Iterator[Event]:
-        """Yield the events after a number, in order; without: kinds that are left out."""
+        """Yield the events after a number, in order; without: kinds to leave out."""
         while True:
             query = self._select().where(EVENT.c.sequence > after).order_by(EVENT.c.sequence).limit(BATCH)
             query = query if through is None else query.where(EVENT.c.sequence <= through)
@@ -184,13 +184,13 @@ class Journal:
                     raise StoreError(f"event {count} was changed after it was written", code="tampered", event=count)
                 previous = event.hash
             if (head, sealed) != (count, previous):
-                raise StoreError(f"the journal ends at event {count}, and should at {head}", code="tampered", event=count)
+                raise StoreError(f"the journal ends at event {count}, expected {head}", code="tampered", event=count)
         return count
 
 
 @contextmanager
 def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Begin a transaction that writes: on SQLite it waits for others that do."""
+    """Begin a transaction that writes: on SQLite it waits for other writers."""
     with engine.connect().execution_options(rmab_write=True) as connection, connection.begin():
         yield connection
 
@@ -206,5 +206,5 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def refused(error: exc.DBAPIError) -> StoreError:
-    """Return what a database said as an error of the library."""
-    return StoreError(f"the database refused: {error.orig!s:.300}", code="database")
+    """Return an error of the database as an error of the library."""
+    return StoreError(f"the database rejected the request: {error.orig!s:.300}", code="database")

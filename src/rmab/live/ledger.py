@@ -1,7 +1,7 @@
-"""What a journal says: the events of a programme folded into arms, budgets, decisions and reports.
+"""The content of a journal: the events of a programme folded into arms, budgets, decisions and reports.
 
-The journal is the truth, and a ledger is rebuilt from it at any time. What an event does is in `rmab.live.changes`: it is
-checked there completely before anything changes, on writing and on reading alike, so that nothing is ever half applied.
+The journal is the truth, and a ledger is rebuilt from it at any time. `rmab.live.changes` has the effect of events: each is
+checked completely before anything changes, on writing and on reading, so that nothing is ever half applied.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Ledger:
         self.advance(event, None if silent else change_of(self, event.parse(), event.sequence))
 
     def check(self, body: Body) -> Change:
-        """Return what the next event would change; ModelError or LogError where it does not fit what is known."""
+        """Return what the next event would change; ModelError or LogError if it does not fit."""
         return change_of(self, body, self.sequence + 1)
 
     def advance(self, event: Event, change: Change | None) -> None:
-        """Carry out the change of the next event, None for no change."""
+        """Apply the change of the next event, None for no change."""
         if change is not None:
             change()
         self.kinds[event.sequence] = event.kind
@@ -73,7 +73,7 @@ class Ledger:
 
     @property
     def declared(self) -> Create:
-        """The declaration of the programme; StoreError where the journal does not begin with one."""
+        """The declaration of the programme; StoreError if the journal does not begin with one."""
         if self.config is None:
             raise StoreError("the journal does not begin with the creation of a programme", code="damaged")
         return self.config
@@ -85,11 +85,11 @@ class Ledger:
 
     @property
     def first_period(self) -> int | None:
-        """The first period of which anything is known."""
+        """The first known period."""
         return min([*self.decisions, *self.cells], default=None)
 
     def label(self, period: int) -> str:
-        """Return how a period is written."""
+        """Return the label of a period."""
         return self.declared.rhythm.label(period)
 
     def is_present(self, period: int) -> BoolArray:
@@ -97,20 +97,20 @@ class Ledger:
         return self.stays.present(period, len(self.ids))
 
     def entries(self, period: int) -> IntArray:
-        """(N,) the state in which an arm entered, where this is the first period of its stay; -1 elsewhere."""
+        """(N,) the state in which an arm entered, if this is the first period of its stay; otherwise -1."""
         begin = self.first_period if self.first_period is not None else period
         return self.stays.entries(period, begin, len(self.ids))
 
     def budget(self, period: int) -> int:
-        """Return how many can be activated in a period."""
+        """Return the budget of a period."""
         return self.budgets.get(period, self.usual_budget)
 
     def cell(self, period: int) -> Cells:
-        """Return the reports of a period; empty ones where there are none."""
+        """Return the reports of a period; empty if there are none."""
         return self.cells.get(period, Cells())
 
     def enter(self, ids: Sequence[str], groups: Sequence[str], states: Sequence[int], first: int) -> None:
-        """Begin a stay of every arm; those that were never here get a number, and their group if it is new."""
+        """Begin a stay of every arm; new arms get a number, and so do new groups."""
         self.add_groups(groups)
         number = {name: g for g, name in enumerate(self.groups)}
         new = [(one, group) for one, group in zip(ids, groups, strict=True) if one not in self.place]
@@ -121,12 +121,12 @@ class Ledger:
         self.stays.begin(arms, first, np.array(states, dtype=np.int64), len(self.ids))
 
     def add_groups(self, names: Iterable[str]) -> None:
-        """Number the groups that are new."""
+        """Number new groups."""
         known = set(self.groups)
         self.groups += [one for one in dict.fromkeys(names) if one not in known]
 
     def forced(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:
-        """Return the arms that people want on the list of a period that is not decided, and those that they do not."""
+        """Return the arms that people added to, and removed from, the list of an undecided period."""
         must: set[int] = set()
         must_not: set[int] = set()
         for one in self.pending.get(period, []) if overrides is None else overrides:
@@ -144,17 +144,17 @@ class Ledger:
         return [int(n) for n in found]
 
     def places(self, ids: Sequence[str], period: int, findings: Findings) -> IntArray:
-        """(M,) the numbers of arms, -1 for what is none; findings gets what is wrong with them in a period."""
+        """(M,) the numbers of arms, -1 if unknown; errors are added to findings."""
         arms = np.array([self.place.get(one, -1) for one in ids], dtype=np.int64)
         here = self.is_present(period)
         unknown = np.array([row for row in np.flatnonzero(arms < 0).tolist() if ids[row]], dtype=np.int64)
         for row in unknown[:20].tolist():
-            findings.add(f"there is no arm {quote(ids[row])}", row, "unknown-arm")
+            findings.add(f"unknown arm {quote(ids[row])}", row, "unknown-arm")
         if unknown.size > 20:
-            findings.add(f"{unknown.size - 20:,} more arms that are not there", unknown[20:], "unknown-arm")
+            findings.add(f"{unknown.size - 20:,} more unknown arms", unknown[20:], "unknown-arm")
         absent = np.flatnonzero((arms >= 0) & ~here[arms]) if here.size else np.zeros(0, dtype=np.int64)
         if absent.size:
             names = list_some([quote(ids[int(row)]) for row in absent])
-            findings.add(f"no part of the programme in {self.label(period)}: {names}", absent, "absent")
+            findings.add(f"not in the programme in {self.label(period)}: {names}", absent, "absent")
         findings.add_each(*repeated(ids))
         return arms

@@ -1,6 +1,6 @@
-"""Requests to a service, with the standard library alone: tokens, keys, and the errors that the service describes.
+"""Requests to a service, with the standard library only: tokens, keys, and the errors that the service describes.
 
-A connection that breaks in the middle is tried once more: every write carries a key, so that it is safe to send again.
+A request on a broken connection is retried once: every write has a key, so that it is safe to send again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Link:
     def __init__(self, url: str, token: str = "", *, timeout: float = 60.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StoreError(f"{url!r:.80} is no address of a service: write http://127.0.0.1:8321", code="bad-url")
+            raise StoreError(f"{url!r:.80} is not an address; use for example http://127.0.0.1:8321", code="bad-url")
         self.url, self.timeout = url.rstrip("/"), timeout
         self._parts, self._token = parts, token
         self._mine = threading.local()
@@ -51,7 +51,7 @@ class Link:
         json_body: Any = None,
         key: str | None = None,
     ) -> Any:
-        """Send a request, and return its answer; the error that the service describes is raised here."""
+        """Send a request, and return its answer; raises the error that the service describes."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         target = f"{self._parts.path.rstrip('/')}/api/v1/{path}" + (f"?{urlencode(given)}" if given else "")
         headers = {"Accept": "application/json"}

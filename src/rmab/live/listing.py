@@ -1,4 +1,4 @@
-"""What lists do to a ledger: those that are decided, those that are issued ahead, and changes by people."""
+"""The effect of lists on a ledger: decided lists, lists issued ahead, and overrides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Change = Callable[[], None]
 class Record:
     """A list with the numbers of its arms; index, probability, draw and state are unpacked when they are read.
 
-    arms (M,): the arms that were present. planned: by arm, the rule of every place as it was decided; rules: as the list
+    arms (M,): the arms that were present. planned: by arm, the rule of every place when decided; rules: as the list
     stands after overrides. left_out: who was drawn to be left out. version: how often people changed the list.
     """
 
@@ -42,39 +42,39 @@ class Record:
 
     @property
     def probability(self) -> FloatArray:
-        """(M,) the probability of being listed that was drawn with."""
+        """(M,) the probability of being listed."""
         return unpack_numbers(self.body.probability)
 
     @property
     def draw(self) -> FloatArray:
-        """(M,) the random numbers that decided."""
+        """(M,) the random numbers of the draw."""
         return unpack_numbers(self.body.draw)
 
     @property
     def state(self) -> IntArray:
-        """(M,) the state in which the period began, -1 where it was not known."""
+        """(M,) the state in which the period began, -1 if unknown."""
         return unpack_numbers(self.body.state).astype(np.int64)
 
     def by_index(self) -> list[int]:
-        """Return the arms whom the index gave a place, as it was decided."""
+        """Return the arms that got a place by index, before overrides."""
         return [n for n, rule in self.planned.items() if rule == "index"]
 
 
 def as_record(ledger: Ledger, body: Decide, sequence: int) -> Record:
-    """Return the record of a list; ModelError where it does not fit the arms of its period."""
+    """Return the record of a list; ModelError if it does not fit the arms of its period."""
     arms = np.flatnonzero(ledger.is_present(body.period))
     numbers = [unpack_numbers(one) for one in (body.index, body.probability, body.draw, body.state)]
     if body.present != arms.size or any(one.shape != arms.shape for one in numbers):
         here = ledger.label(body.period)
-        raise ModelError(f"the decision is for {body.present} arms, and {arms.size} take part in {here}")
+        raise ModelError(f"the decision is for {body.present} arms, but {arms.size} take part in {here}")
     if not ((numbers[1] >= 0) & (numbers[1] <= 1)).all():
-        raise ModelError("the decision has a probability that is none")
+        raise ModelError("the decision has a probability outside [0, 1]")
     planned = dict(zip(ledger.find(body.listed, body.period), body.rule, strict=True))
     return Record(body, sequence, arms, planned, tuple(ledger.find(body.left_out, body.period)), dict(planned))
 
 
 def decide(ledger: Ledger, body: Decide, sequence: int) -> Change:
-    """Return what a decision changes: the period is decided, and lists that were issued ahead for it are past."""
+    """Return what a decision changes: the period is decided, and lists issued ahead for it are no longer valid."""
     _check_later(ledger, body)
     record = as_record(ledger, body, sequence)
     if body.issued is not None:
@@ -89,19 +89,19 @@ def decide(ledger: Ledger, body: Decide, sequence: int) -> Change:
 
 
 def issue(ledger: Ledger, body: Ahead, sequence: int) -> Change:
-    """Return what a list that is issued ahead changes: it can be used, and decides nothing."""
+    """Return what a list issued ahead changes: it can be used, but decides nothing."""
     _check_later(ledger, body)
     record = as_record(ledger, body, sequence)
     return lambda: ledger.ahead.update({sequence: record})
 
 
 def issued_list(ledger: Ledger, event: int, period: int) -> Record:
-    """Return a list that was issued ahead; ModelError where the event issued none of this period."""
+    """Return a list that was issued ahead; ModelError if the event did not issue one for this period."""
     found = ledger.ahead.get(event)
     if found is None or found.body.period != period:
         there = [str(k) for k, one in ledger.ahead.items() if one.body.period == period]
-        what = f"event {event} issued no list of {ledger.label(period)}"
-        raise ModelError(f"{what}: those are {', '.join(there) or 'none'}", code="not-issued")
+        what = f"event {event} issued no list for {ledger.label(period)}"
+        raise ModelError(f"{what}; available: {', '.join(there) or 'none'}", code="not-issued")
     return found
 
 
@@ -123,7 +123,7 @@ def override(ledger: Ledger, body: Override) -> Change:
         places = ledger.budget(body.period)
         forced, _ = ledger.forced(body.period, [*ledger.pending.get(body.period, []), body])
         if len(forced) > places:
-            what = f"override: {many(len(forced), 'arm')} would be forced, and the budget is {places}"
+            what = f"override: {many(len(forced), 'arm')} would be forced, but the budget is {places}"
             raise ModelError(what, code="budget")
         return lambda: ledger.pending.setdefault(body.period, []).append(body)
     rules = revise(record, add, remove)
@@ -137,7 +137,7 @@ def override(ledger: Ledger, body: Override) -> Change:
 def revise(record: Record, add: Sequence[int], remove: Sequence[int]) -> dict[int, str]:
     """Return the places after an override: forced arms first, then the others as far as the budget goes.
 
-    Where there are too many, places by index go first, the lowest first, and then those drawn at random.
+    If there are too many, places by index are removed first, the lowest first, and then random ones.
     """
     rules = {n: rule for n, rule in record.rules.items() if n not in set(remove)}
     rules.update(dict.fromkeys(add, "name"))
@@ -149,7 +149,7 @@ def revise(record: Record, add: Sequence[int], remove: Sequence[int]) -> dict[in
     free.sort(key=lambda n: (rules[n] != "index", index[n], -n))
     if over > len(free):
         forced = len(rules) - len(free)
-        raise ModelError(f"override: the budget is {record.body.budget}, and {forced} are forced or due", code="budget")
+        raise ModelError(f"override: the budget is {record.body.budget}, but {forced} are forced or due", code="budget")
     for n in free[:over]:
         del rules[n]
     return rules

@@ -1,6 +1,6 @@
-"""From reports to statistics: which transitions a programme has seen, how often a decision was carried out, where arms are.
+"""From reports to statistics: observed transitions, how often decisions are carried out, and current states.
 
-Kernels are learned from what was executed. An arm that is on the list counts as executed, or not, only where a report says
+Kernels are learned from what was executed. An arm on the list counts as executed, or not, only if a report says
 so; an arm that is not on the list of a decided period counts as not executed, unless a report says otherwise.
 """
 
@@ -16,15 +16,15 @@ from rmab.estimation.statistics import Statistics
 from rmab.live.ledger import Ledger
 from rmab.live.stays import ALWAYS
 
-LONGEST = 60  # periods over which what was last seen is carried forward
-SURE = 10.0  # reports that the reach rate of all groups is worth for one of them
+LONGEST = 60  # most periods over which the last state is carried forward
+SURE = 10.0  # prior weight of the pooled reach rate, in reports
 
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """What happened in one period to N arms: state before, executed (1, 0, -1 not known), state after, -1 not known.
+    """What happened in one period to N arms: state before, executed (1, 0, -1 unknown), state after, -1 unknown.
 
-    listed (N,): who was on the list. reward (N,): NaN where it is not known.
+    listed (N,): who was on the list. reward (N,): NaN if unknown.
     """
 
     before: IntArray
@@ -48,11 +48,11 @@ def transitions(ledger: Ledger, period: int) -> Transitions:
 
 
 class Observer:
-    """The statistics of a ledger; those of a period are kept until something in it changes."""
+    """The statistics of a ledger; those of a period are cached until it changes."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
-        self.states: dict[object, Any] = {}  # of learners in episodes, by what they have learned from
+        self.states: dict[object, Any] = {}  # states of learners in episodes, by their lessons
 
     def statistics(self, ledger: Ledger) -> Statistics:
         """Return the order-free statistics of all reports. Periods of rewards are counted from the first one."""
@@ -78,7 +78,7 @@ class Observer:
         return [self._period(ledger, one)[1] for one in sorted({*ledger.cells, *ledger.decisions})[-count:]]
 
     def by_place(self, ledger: Ledger) -> IntArray:
-        """(G, S, 2, S) transitions by who was on the list; by what was executed in periods that were not decided."""
+        """(G, S, 2, S) transitions by who was on the list; by execution in periods that were not decided."""
         shape = (len(ledger.groups) or 1, len(ledger.declared.states), 2, len(ledger.declared.states))
         counts = np.zeros(shape, dtype=np.int64)
         for period in sorted({*ledger.cells, *ledger.decisions}):
@@ -89,7 +89,7 @@ class Observer:
         return counts
 
     def reach(self, ledger: Ledger) -> FloatArray:
-        """(G,) how often a decision was carried out, where that is known; a group with few reports leans on all."""
+        """(G,) the fraction of decisions that are carried out; groups with few reports are shrunk towards all."""
         whole = np.zeros((len(ledger.groups) or 1, 2))
         for period in ledger.decisions:
             own = self._period(ledger, period)[2]
@@ -98,7 +98,7 @@ class Observer:
         return np.asarray((whole[:, 1] + SURE * pooled) / (whole.sum(axis=1) + SURE))
 
     def _period(self, ledger: Ledger, period: int) -> tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]:
-        """Return what was seen in a period; arms and groups that joined later change nothing of it."""
+        """Return the statistics of a period; arms and groups that join later do not change it."""
         record = ledger.decisions.get(period)
         versions = tuple(ledger.cell(one).version for one in (period, period - 1))
         decided = None if record is None else (record.sequence, record.version)
@@ -125,9 +125,9 @@ def _count(ledger: Ledger, seen: Transitions) -> tuple[IntArray, IntArray, tuple
 
 
 def believe(ledger: Ledger, period: int, arms: IntArray, kernels: FloatArray, reach: FloatArray) -> FloatArray:
-    """(M, S) the probability of every state of arms (M,) when a period begins: what was last seen, carried forward.
+    """(M, S) the probability of every state of arms (M,) when a period begins: the last known state, carried forward.
 
-    kernels (G, S, 2, S), reach (G,): b <- b P under what was executed, or may have been.
+    kernels (G, S, 2, S), reach (G,): b <- b P under the executed action, or its probability.
     """
     states, count = kernels.shape[1], len(ledger.ids)
     usual = np.ones(states)

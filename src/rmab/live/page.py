@@ -1,4 +1,4 @@
-"""The report of a live programme: one HTML page with what it has brought, what looks wrong, and who gets places."""
+"""The report of a live programme: one HTML page with its benefit, warnings, and who gets places."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def render_report(ledger: Ledger, observer: Observer, name: str) -> str:
 
 
 def _curve(found: Benefit) -> dict[str, Any] | None:
-    """Return the points of the drawing; None where one period or none was compared."""
+    """Return the points of the drawing; None if fewer than two periods were compared."""
     if len(found.periods) < 2:
         return None
     values = np.concatenate([found.low, found.high, found.promised, [0.0]])
@@ -112,7 +112,7 @@ def _periods(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _groups(ledger: Ledger, observer: Observer) -> tuple[list[dict[str, Any]], int]:
-    """Return who gets places by group, most places first, and how many groups are not shown."""
+    """Return who gets places by group, most places first, and the number of groups not shown."""
     decided = sorted(ledger.decisions)[-SHOWN:]
     if not decided:
         return [], 0

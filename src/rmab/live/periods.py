@@ -1,7 +1,7 @@
 """The periods of a live programme: labels with an order and a declared rhythm.
 
 A label is a whole number, a date, an ISO week, a month or a time with a zone. Inside, a period is a whole number that counts
-the steps of the rhythm, so that the next period is always one more. Times are counted in elapsed seconds of UTC: a change to
+the steps of the rhythm, so that the next period is always one more. Times are elapsed seconds of UTC: a change to
 or from summer time neither repeats nor loses a period.
 """
 
@@ -49,9 +49,9 @@ class Rhythm(BaseModel):
     step : int
         Units between two periods: 1, days, weeks, months or seconds.
     first : int
-        Where the steps are counted from, in the same unit.
+        Origin of the steps, in the same unit.
     zone : str
-        Of times: the zone in which labels are written, for instance 'Europe/Berlin'.
+        Of times: the zone in which labels are written, for example 'Europe/Berlin'.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Rhythm(BaseModel):
         every : str
             The step from one period to the next.
         start : label, optional
-            A period to count from; needed where the step is more than one unit ('2 weeks').
+            A period to count from; required if the step is more than one unit ('2 weeks').
         zone : str, optional
             For times, the zone of the labels; UTC by default.
         """
@@ -91,22 +91,22 @@ class Rhythm(BaseModel):
         if step < 1:
             raise ModelError(f"every: the step must be at least 1, got {every!r}")
         if zone and kind != "time":
-            raise ModelError(f"zone is for times; periods of a {found[2]} have none")
+            raise ModelError(f"zone is only for times; leave it out for periods of a {found[2]}")
         if kind == "time":
             zone = zone or "UTC"
             try:
                 ZoneInfo(zone)
             except (ZoneInfoNotFoundError, ValueError) as error:
-                raise ModelError(f"zone: there is no zone {zone!r:.40}, write one such as Europe/Berlin") from error
+                raise ModelError(f"unknown zone {zone!r:.40}; use for example Europe/Berlin") from error
         plain = cls(kind=kind, step=1, zone=zone)
         if start is None:
             if step > 1 and kind != "time":
-                raise ModelError(f"start: say from which period '{every}' is counted, {WRITTEN[kind]}")
+                raise ModelError(f"start is missing; '{every}' needs a first period, {WRITTEN[kind]}")
             return cls(kind=kind, step=step, zone=zone)
         return cls(kind=kind, step=step, first=plain.number(start) % step, zone=zone)
 
     def number(self, label: object) -> int:
-        """Return the number of a period, or raise ModelError where the label is none of this rhythm."""
+        """Return the number of a period, or raise ModelError if the label does not fit the rhythm."""
         at = self._place(label)
         number, rest = divmod(at - self.first, self.step)
         if rest:
@@ -127,7 +127,7 @@ class Rhythm(BaseModel):
         return moment.at
 
     def _localised(self, label: object) -> object:
-        """Return a time with a zone; one without is in the zone of the rhythm, where it happens exactly once."""
+        """Return a time with a zone; a time without one is in the zone of the rhythm, where it must be unique."""
         try:
             when = datetime.fromisoformat(label.strip()) if isinstance(label, str) else label
         except ValueError:
@@ -137,12 +137,12 @@ class Rhythm(BaseModel):
         early, late = (when.replace(tzinfo=ZoneInfo(self.zone), fold=fold) for fold in (0, 1))
         if early.utcoffset() != late.utcoffset():
             hint = f"write {early.isoformat(timespec='minutes')} or {late.isoformat(timespec='minutes')}"
-            twice = "happens twice or never, as clocks change"
-            raise ModelError(f"period {_shown(label)} {twice}: {hint}", code="bad-period", period=str(label))
+            twice = "is ambiguous or does not exist, as clocks change"
+            raise ModelError(f"period {_shown(label)} {twice}; {hint}", code="bad-period", period=str(label))
         return early
 
     def label(self, number: int) -> str:
-        """Return how a period is written."""
+        """Return the label of a period."""
         at = self.first + self.step * int(number)
         if self.kind != "time":
             return Periods(self.kind, at, 1, 1, "period").label(0)
@@ -151,7 +151,7 @@ class Rhythm(BaseModel):
 
     @property
     def unit(self) -> str:
-        """What one period is called: 'week', 'day', 'period'."""
+        """The name of one period: 'week', 'day', 'period'."""
         return {"week": "week", "date": "day", "month": "month"}.get(self.kind, "period") if self.step == 1 else "period"
 
 

@@ -1,8 +1,8 @@
-"""The rolling plan: the next W periods from where the arms are, by blocks of arms of one group; its first step is an index.
+"""The rolling plan: the next W periods from the current states, in blocks of arms of one group; its first step is an index.
 
 Arms of one group are one block with a mass in each state; an arm whose state was not reported is spread over the states by
-belief. Planning therefore costs by groups, not by arms. The plan is the priced step (`rmab.solvers.soften`) with the budgets
-of the periods ahead. The index of a group and state is what activating now is worth: Q(s, 1) - Q(s, 0) at the plan's prices.
+belief. So the cost grows with groups, not with arms. The plan is the priced step (`rmab.solvers.soften`) with the budgets
+of the periods ahead. The index of a group and state is the gain of activating now: Q(s, 1) - Q(s, 0) at the plan's prices.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from rmab.logs.words import PLAIN_WORDS
 from rmab.planners.rolling import SOFTEST, STEEPNESS, TOLERANCE
 from rmab.solvers.priced.blocks import soften_blocks
 
-RARE = 1e-12  # of the largest index: what is smaller is rounding
+RARE = 1e-12  # relative to the largest index: smaller ones are rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a programme has learned.
+    """The learned model of a programme.
 
     Attributes
     ----------
     rows : Shrinkage
         Kernels (G, S, 2, S) of what was executed, shrunk towards those of all groups.
     counts : (G, S, 2, S) float array
-        The transitions that were seen, warm starts included, each as much as it is likely to be still valid.
+        Observed transitions, including warm starts, weighted by the probability that they are still valid.
     reach : (G,) float array
-        How often a decision is carried out.
+        Fraction of decisions that are carried out.
     reward : (G, S, 2) float array
-        What a period brings that begins in a state, executed or not.
+        Reward of a period that begins in a state, executed or not.
     worth : (S,) float array, optional
-        What a period that ends in a state is worth, where that is declared.
+        Reward of a period that ends in a state, if declared.
     """
 
     rows: Shrinkage
@@ -55,7 +55,7 @@ class Model:
 
     @property
     def visits(self) -> FloatArray:
-        """(G, S, 2) how often each was seen."""
+        """(G, S, 2) number of observations of each."""
         return np.asarray(self.counts.sum(axis=3))
 
     @property
@@ -65,11 +65,11 @@ class Model:
 
     @property
     def knows_effect(self) -> bool:
-        """Whether any action was seen, and any period without one."""
+        """Whether there are observations with and without an action."""
         return bool((self.visits.sum(axis=(0, 1)) > 0).all())
 
     def effect(self) -> tuple[FloatArray, FloatArray]:
-        """Two (G, S): what a decision adds to the reward of its period, and the variance of that estimate."""
+        """Two (G, S): the effect of a decision on the reward of its period, and the variance of that estimate."""
         gain = np.diff(self.reward, axis=2)[..., 0] * self.reach[:, np.newaxis]
         strength = np.minimum(self.rows.strength[-1], self.visits.sum(axis=0)) if len(self.visits) > 1 else 0.0
         spread = np.ptp(self.reward) ** 2 / 4.0
@@ -86,9 +86,9 @@ class Plan:
 
 
 def learn(ledger: Ledger, observer: Observer) -> Model:
-    """Return the model of all reports and warm starts, as far as they are still valid.
+    """Return the model of all reports and warm starts, weighted by how likely they are still valid.
 
-    Where a day has many periods, what returns every day would look like a change: nothing is forgotten there.
+    With several periods a day, daily patterns would look like changes, so nothing is discounted.
     """
     statistics = observer.statistics(ledger)
     recent = observer.recent(ledger, WINDOW) if ledger.declared.rhythm.kind != "time" else []
@@ -113,9 +113,9 @@ def learn(ledger: Ledger, observer: Observer) -> Model:
 
 
 def sample_model(model: Model, rng: np.random.Generator) -> Model:
-    """Return a model drawn from the posterior: kernels of groups, the priors that they lean on, and how strongly.
+    """Return a model drawn from the posterior: kernels of groups, their priors, and the strength of these.
 
-    Who plans with it tries groups of which little is known as often as they may be the best (Thompson 1933).
+    Planning with it tries uncertain groups as often as they may be the best (Thompson 1933).
     """
     kernels = draw_rows(rng.standard_gamma(model.counts), model.rows, _levels(model.counts), rng, model.counts)
     reward = model.reward if model.worth is None else np.asarray(kernels @ model.worth)
@@ -147,7 +147,7 @@ def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: Fl
     Raises
     ------
     SolverError
-        Where no plan could be certified.
+        If no plan could be certified.
     """
     here = np.unique(group_of)
     mass = np.zeros((len(model.reach), belief.shape[1]))
@@ -175,7 +175,7 @@ def plan_ahead(model: Model, group_of: IntArray, belief: FloatArray, budgets: Fl
 
 
 def plan_period(ledger: Ledger, period: int, arms: IntArray, belief: FloatArray, model: Model) -> Plan:
-    """Return the plan of a period for arms (M,), which are believed to be in states (M, S)."""
+    """Return the plan of a period for arms (M,), with belief (M, S)."""
     ahead = range(period, period + ledger.declared.lookahead)
     budgets = np.array([ledger.budget(one) for one in ahead], dtype=np.float64)
     return plan_ahead(model, ledger.group_of[arms], belief, np.maximum(budgets, 1e-9))

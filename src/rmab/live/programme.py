@@ -27,13 +27,13 @@ from rmab.live.reporting import find_wrong
 from rmab.live.rows import as_ids, per_arm, report_columns, state_codes
 from rmab.live.snapshots import write_snapshot
 
-TRIES = 5  # plans beside other writers; then one is made while they wait
+TRIES = 5  # attempts beside other writers; then the writers wait
 
 
 class Programme(Reader):
     """A live programme, as `Store.create` and `Store.programme` return it. Threads may share it.
 
-    Three facts are kept for every arm and period: whether it was **decided** (on the list), whether it was **executed** (the
+    Three facts are stored per arm and period: whether it was **decided** (on the list), whether it was **executed** (the
     call was made), and the **state** in which the period ended.
     """
 
@@ -41,7 +41,7 @@ class Programme(Reader):
         """Append one event, checked, and fold it."""
         with self._lock:
             if self._frozen_at is not None:
-                raise ModelError(f"this is the programme as of event {self._frozen_at}: it cannot be written to")
+                raise ModelError(f"this is the programme as of event {self._frozen_at}, which is read-only")
 
             change: Change | None = None
 
@@ -59,7 +59,7 @@ class Programme(Reader):
             return event
 
     def _fold(self, event: Event, change: Change | None) -> None:
-        """Fold an event that is committed: whatever happens now, the journal has it, and is read again if need be."""
+        """Fold an event that is committed: the journal already has it, and is read again if folding fails."""
         try:
             if event.kind == "undo":
                 self._ledger, self._observer = Ledger(), Observer()
@@ -84,18 +84,18 @@ class Programme(Reader):
         period: object = None,
         key: str | None = None,
     ) -> int:
-        """Let arms take part. An arm inherits what its group has taught; a new group what all have.
+        """Add arms. A new arm uses the estimates of its group; a new group those of all arms.
 
         Parameters
         ----------
         arms : sequence of str
             Their ids; no names or phone numbers.
         group : str or sequence of str, optional
-            The group of all, or of each.
+            Group of all arms, or of each.
         state : str or sequence of str, optional
-            The state in which they enter, where it is known.
+            State in which they enter, if known.
         period : label, optional
-            The first period with them. It can be left out until the first period is decided.
+            Their first period. Optional until the first period is decided.
         key : str, optional
             Idempotency key: the same call with the same key is one event.
 
@@ -113,7 +113,7 @@ class Programme(Reader):
         state: str | Sequence[str | None] | None,
         period: object,
     ) -> Join:
-        """Return the event of arms that take part, not written yet."""
+        """Return the event of new arms, without writing it."""
         config = self.config
         ids = as_ids(arms)
         states = state_codes(config.states)
@@ -121,7 +121,7 @@ class Programme(Reader):
         codes = [-1 if one is None else states.get(one, states.get(str(one).casefold())) for one in given]
         unknown = [one for one, code in zip(given, codes, strict=True) if code is None]
         if unknown:
-            raise ModelError(f"state: there is no state {unknown[0]!r:.60}; the states are {', '.join(config.states)}")
+            raise ModelError(f"unknown state {unknown[0]!r:.60}; available: {', '.join(config.states)}")
         return Join.checked(
             period=None if period is None else config.rhythm.number(period),
             arms=ids,
@@ -130,12 +130,12 @@ class Programme(Reader):
         )
 
     def leave(self, arms: Sequence[str], *, period: object, reason: str = "", key: str | None = None) -> int:
-        """Let arms leave: `period` is the first one without them. Their last transition is not counted."""
+        """Remove arms: `period` is the first one without them. Their last transition is not counted."""
         body = Leave.checked(period=self._number(period), arms=as_ids(arms), reason=reason)
         return self.write(body, self._stamp(key)).sequence
 
     def set_budget(self, budget: int | Mapping[Any, int], *, key: str | None = None) -> int:
-        """Change how many can be activated: from now on, or in single periods ``{"2026-W48": 150}``."""
+        """Change the budget: from now on, or in single periods ``{"2026-W48": 150}``."""
         if isinstance(budget, Mapping):
             body = Budget.checked(periods=[(self._number(one), as_integer(many, "budget")) for one, many in budget.items()])
         else:
@@ -145,7 +145,7 @@ class Programme(Reader):
     def warm_start(
         self, source: Fit | Statistics, *, trust: float = 20.0, groups: Sequence[str] = (), key: str | None = None
     ) -> int:
-        """Begin with what was seen elsewhere: a model fitted to a log, or statistics of `groups`.
+        """Start from other data: a model fitted to a log, or statistics of `groups`.
 
         Each group, state and action counts as at most `trust` visits.
         """
@@ -153,16 +153,16 @@ class Programme(Reader):
         return self.write(body, self._stamp(key)).sequence
 
     def ask(self, period: object, *, skip: bool = False, issued: int | None = None) -> Decision:
-        """Return the decision of a period, and make it if nobody has: whoever asks gets the same.
+        """Return the decision of a period, and make it if there is none: every caller gets the same.
 
         Parameters
         ----------
         period : label
-            The period, such as '2026-W47'. Earlier ones than the last decided are refused, and so are those far ahead.
+            The period, such as '2026-W47'. Periods before the last decided one, and far ahead, are rejected.
         skip : bool
-            Ask for a period far ahead on purpose.
+            Allow a period far ahead.
         issued : int, optional
-            The event of a list that `ask_ahead` issued for this period, and that was used: it becomes the decision.
+            Event of a list that `ask_ahead` issued for this period and that was used: it becomes the decision.
 
         Returns
         -------
@@ -179,9 +179,9 @@ class Programme(Reader):
                     except HeadMovedError:
                         continue
                 elif issued is not None and ledger.decisions[number].body.issued != issued:
-                    raise ModelError(f"{ledger.label(number)} is decided already, by another list", code="decided")
+                    raise ModelError(f"{ledger.label(number)} is already decided, by another list", code="decided")
                 return self.decision(period)
-        raise StoreError("others write so fast that no decision could be made", code="busy")  # pragma: no cover
+        raise StoreError("too many concurrent writes; try again", code="busy")  # pragma: no cover
 
     def _decide(self, number: int, issued: int | None, *, patient: bool) -> None:
         if patient:
@@ -198,16 +198,16 @@ class Programme(Reader):
                 self.journal.insert(connection, body, stamp, self._ledger.sequence, self._ledger.hash)
 
     def ask_ahead(self, periods: int) -> tuple[Issue, ...]:
-        """Issue the lists of the next periods ahead, for people who may be out of reach; they decide nothing yet.
+        """Issue lists for the next periods ahead, for people who may be offline; they decide nothing yet.
 
-        Each is made as if those before it were carried out. Ask again when data have come in: the newer lists replace the
-        older ones. When a period comes, `ask` decides it from what is known then; where a list that was issued ahead was
+        Each is made as if those before it were carried out. Call it again when data have arrived: newer lists replace the
+        older ones. When a period comes, `ask` decides it from current data; if a list that was issued ahead was
         used, ``ask(period, issued=event)`` records which one.
 
         Parameters
         ----------
         periods : int
-            How many, from the one after the last that is decided.
+            Number of periods, starting after the last decided one.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Programme(Reader):
         for k in range(1, count + 1):
             with self.ledger() as ledger:
                 if ledger.last_period is None:
-                    raise ModelError("ask_ahead: decide a first period, then the next ones can be issued ahead")
+                    raise ModelError("ask_ahead: no period is decided yet; decide the first one with ask")
                 body = make_ahead(ledger, self._observer, ledger.last_period + k)
                 newest = newest_ahead(ledger, body.period)
                 if newest is not None and is_same(newest.body, body):
@@ -235,9 +235,9 @@ class Programme(Reader):
     def override(
         self, period: object, *, add: Sequence[str] = (), remove: Sequence[str] = (), reason: str, key: str | None = None
     ) -> int:
-        """Put arms on the list of a period, or take them off it; of a period that is not decided yet, too.
+        """Add arms to the list of a period, or remove them; also before the period is decided.
 
-        Arms that people add use the budget first. The probabilities that were drawn stay on record.
+        Arms that people add use the budget first. The original probabilities stay on record.
         """
         label = period.period if isinstance(period, Decision) else period
         ids = {"add": as_ids(add, "add"), "remove": as_ids(remove, "remove")}
@@ -255,22 +255,22 @@ class Programme(Reader):
         period : label
             The period.
         rows : list of dict, dict of columns, DataFrame or Arrow table
-            `arm`, and any of: `state` in which the period ended, `executed` yes or no, `reward`. What is empty is not
-            reported, and never taken for 0 or no.
+            `arm`, and any of: `state` in which the period ended, `executed` yes or no, `reward`. Empty cells are not
+            reported, and never count as 0 or no.
         key : str, optional
             Idempotency key.
         client_at : str, optional
-            The time of the client's clock; it is recorded and decides nothing.
+            Time of the client's clock; it is recorded only.
 
         Raises
         ------
         LogError
-            With every row that is wrong, or says something else than an earlier report: that takes `correct`.
+            Lists every wrong row, and every row that contradicts an earlier report; use `correct` for these.
         """
         return self.record(period, rows, key=key, client_at=client_at)
 
     def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
-        """Replace what was reported of a period; rows as in `tell`. What is empty stays as it is."""
+        """Replace earlier reports of a period; rows as in `tell`. Empty cells change nothing."""
         return self.record(period, rows, reason=reason, key=key)
 
     def record(
@@ -283,14 +283,14 @@ class Programme(Reader):
         client_at: str = "",
         dry_run: bool = False,
     ) -> int:
-        """Do what `tell` does, or `correct` where a reason is given; dry_run: check it, write nothing, and return 0."""
+        """Like `tell`, or like `correct` if a reason is given; dry_run: only check, and return 0."""
         config = self.config
         columns, findings = report_columns(rows, config.states)
         kind, fields = Tell if reason is None else Correct, {**columns, "reason": reason or ""}
         number = config.rhythm.number(period)
         with self.ledger() as ledger:
             check_report(ledger, number)
-            if findings.errors:  # with all that the journal has to say about these rows
+            if findings.errors:  # with all conflicts of these rows with the journal
                 find_wrong(ledger, kind.model_construct(period=number, **fields), findings)
                 findings.stop()
             body = kind.checked(period=number, **fields)
@@ -300,22 +300,22 @@ class Programme(Reader):
         return self.write(body, self._stamp(key, client_at)).sequence
 
     def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
-        """Declare that the reports of arms will not come; by default of all that have none. Late ones still count."""
+        """Declare that reports of arms will never arrive; by default of all arms without one. Late ones still count."""
         number = self._number(period)
         with self.ledger() as ledger:
             check_report(ledger, number)
             silent = ledger.is_present(number) & (ledger.cell(number).states(len(ledger.ids)) < 0)
             ids = [ledger.ids[n] for n in np.flatnonzero(silent)] if arms is None else as_ids(arms)
         if not ids:
-            raise ModelError(f"no report of {period} is missing")
+            raise ModelError(f"all reports of {period} have arrived; none can be declared missing")
         return self.write(Missing.checked(period=number, arms=ids), self._stamp(key)).sequence
 
     def undo(self, event: int, *, reason: str, key: str | None = None) -> int:
-        """Let an event count as if it had never happened; refused where later events build on it."""
+        """Undo an event; rejected if later events depend on it."""
         return self.write(Undo.checked(event=as_integer(event, "event"), reason=reason), self._stamp(key)).sequence
 
     def snapshot(self) -> None:
-        """Store the reports in one piece, so that the next start need not read them one by one."""
+        """Store all reports in one piece, so that the next start is fast."""
         with self._lock, writing(self.store.engine) as connection:
             self._catch_up(connection, *self.journal.head(connection))
             write_snapshot(connection, self.name, self._ledger)

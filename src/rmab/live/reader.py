@@ -1,4 +1,4 @@
-"""What can be read of a live programme: decisions, evidence, journal, and what another engine would have done."""
+"""The read side of a live programme: decisions, evidence, journal, and the lists of another engine."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from rmab.live.tables import export_table
 if TYPE_CHECKING:
     from rmab.live.store import Store
 
-LONGEST = 19  # digits of a number that a database can hold
+LONGEST = 19  # most digits of a number in a database
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay found: the number of events, of decisions, and the periods of those that would now be made otherwise."""
+    """What a replay found: the number of events, of decisions, and the periods whose decision would now be different."""
 
     events: int
     decisions: int
@@ -47,9 +47,9 @@ class Replay:
 
 
 class Reader:
-    """What can be read of a live programme. Threads may share it.
+    """The read side of a live programme. Threads may share it.
 
-    Three facts are kept for every arm and period: whether it was **decided** (on the list), whether it was **executed** (the
+    Three facts are stored per arm and period: whether it was **decided** (on the list), whether it was **executed** (the
     call was made), and the **state** in which the period ended.
     """
 
@@ -66,18 +66,18 @@ class Reader:
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
-        """Yield what the journal says now; no other thread changes it meanwhile."""
+        """Yield the current ledger; no other thread changes it meanwhile."""
         with self._lock:
             self.refresh()
             yield self._ledger
 
     def refresh(self) -> None:
-        """Read what others have written."""
+        """Read what other processes have written."""
         with self._lock, reading(self.store.engine) as connection:
             self._catch_up(connection, *self.journal.head(connection))
 
     def _catch_up(self, connection: sa.Connection, head: int, digest: str) -> None:
-        """Fold the events that are new; StoreError where the journal is not a continuation of what was read before."""
+        """Fold the events that are new; StoreError if the journal does not continue what was read before."""
         ledger = self._ledger
         if self._frozen_at is not None:
             if ledger.sequence == 0:
@@ -96,7 +96,7 @@ class Reader:
         except BaseException as error:  # whatever stopped it: a half-folded ledger must not be used again
             self._ledger, self._observer = Ledger(), Observer()
             if isinstance(error, RmabError):
-                self.journal.verify()  # an event that was changed is named as such, not by what no longer fits
+                self.journal.verify()  # a changed event is reported as such
             raise
 
     def _check_continues(self, connection: sa.Connection, head: int) -> None:
@@ -106,11 +106,11 @@ class Reader:
         there = list(self.journal.read(connection, known - 1, known)) if known <= head else []
         if not there or there[0].hash != self._ledger.hash:
             what = f"the journal no longer has event {known} as it was read before; was a backup restored?"
-            raise StoreError(f"{what} Tell again what was told since", code="went-back", event=known)
+            raise StoreError(f"{what} Report again what was reported since the backup", code="went-back", event=known)
 
     @property
     def config(self) -> Create:
-        """What was declared when the programme was created; it never changes."""
+        """The settings of the programme; they never change."""
         with self._lock:
             if self._ledger.config is None:
                 self.refresh()
@@ -118,25 +118,25 @@ class Reader:
 
     @property
     def head(self) -> str:
-        """Number and hash of the last event, as `verify` takes it: keep it elsewhere, to find out if a journal went back."""
+        """Number and hash of the last event, as `verify` takes it: store it elsewhere to detect a journal that was reset."""
         with self.ledger() as ledger:
             return f"{ledger.sequence}:{ledger.hash}"
 
     @property
     def statistics(self) -> Statistics:
-        """What was seen: transitions by group, state, executed action and next state, and rewards by period."""
+        """Observed transitions by group, state, executed action and next state, and rewards by period."""
         with self.ledger() as ledger:
             return self._observer.statistics(ledger)
 
     @property
     def reach(self) -> dict[str, float]:
-        """How often a decision was carried out, by group."""
+        """Fraction of decisions that were carried out, by group."""
         with self.ledger() as ledger:
             rates = self._observer.reach(ledger)
             return {name: float(rates[g]) for g, name in enumerate(ledger.groups)}
 
     def is_superseded(self, key: str) -> bool:
-        """Return whether the event with a key no longer counts: it is undone, or its corrections were corrected since."""
+        """Return whether the event with a key no longer counts: it was undone, or corrected again since."""
         with self.ledger() as ledger, reading(self.store.engine) as connection:
             event = self.journal.find(connection, key)
             if event is None or event.sequence in ledger.undone:
@@ -158,22 +158,22 @@ class Reader:
             return list(self.journal.read(connection, through=self._frozen_at))
 
     def decision(self, period: object) -> Decision:
-        """Return the decision of a period as it stands; ModelError where it is not decided."""
+        """Return the current decision of a period; ModelError if it is not decided."""
         with self.ledger() as ledger:
             number = ledger.declared.rhythm.number(period)
             if number not in ledger.decisions:
-                raise ModelError(f"{ledger.label(number)} is not decided: ask for it", code="not-decided")
+                raise ModelError(f"{ledger.label(number)} is not decided yet; ask for it first", code="not-decided")
             return to_decision(ledger, ledger.decisions[number])
 
     def benefit(self, *, alpha: float = 0.05, fallback: bool = False) -> Benefit:
-        """Return what the list has brought, shown without a model, beside what the model had promised.
+        """Return the measured benefit of the lists, without a model, beside the model's prediction.
 
         Parameters
         ----------
         alpha : float
-            The probability that the interval misses the truth at any of all periods.
+            Probability that the interval misses the truth in any period.
         fallback : bool
-            What the lists of the fallback have brought, which is another policy; by default the planned ones.
+            Whether to measure the lists of the fallback, which is another policy, instead of planned ones.
         """
         with self.ledger() as ledger:
             return measure_benefit(ledger, alpha, fallback=fallback)
@@ -184,17 +184,17 @@ class Reader:
             return find_status(ledger)
 
     def export(self) -> pa.Table:
-        """Return one row per arm and decided period, for an analysis elsewhere."""
+        """Return one row per arm and decided period, for analysis in other tools."""
         with self.ledger() as ledger:
             return export_table(ledger)
 
     def as_of(self, sequence: int) -> Self:
-        """Return the programme as it was known after an event; it can be read, not written to."""
+        """Return the programme as it was known after an event; read-only."""
         with self.ledger() as ledger:
             last = ledger.sequence
         at = as_integer(sequence, "sequence")
         if not 1 <= at <= last:
-            raise ModelError(f"as_of: there are events 1..{last}, not {at}")
+            raise ModelError(f"as_of must be in 1..{last}, got {at}")
         return type(self)(self.store, self.name, frozen_at=at)
 
     def verify(self, head: str | None = None) -> int:
@@ -208,7 +208,7 @@ class Reader:
         Raises
         ------
         StoreError
-            At the first event that was changed, or where the journal is shorter than it was.
+            At the first event that was changed, or if the journal is shorter than before.
         """
         count = self.journal.verify()
         if head is not None:
@@ -221,12 +221,12 @@ class Reader:
         return count
 
     def replay(self, *, verify: bool = True) -> Replay:
-        """Read the whole journal again; verify: and make every decision again, as of its time, and compare.
+        """Read the whole journal again; verify: also recompute every decision, as of its time, and compare.
 
         Raises
         ------
         StoreError
-            Where the journal was changed, or does not lead to the statistics that are in use.
+            If the journal was changed, or does not reproduce the current statistics.
         """
         count, differences, decisions = self.journal.verify(), [], 0
         ledger = Ledger()
@@ -237,11 +237,11 @@ class Reader:
                 if not is_same(again, body):
                     differences.append(ledger.label(body.period))
         if Observer().statistics(ledger) != self.statistics:
-            raise StoreError("the journal leads to other statistics than those in use: report this", code="diverged")
+            raise StoreError("the journal does not reproduce the current statistics; report this as a bug", code="diverged")
         return Replay(count, decisions, tuple(differences))
 
     def _history(self) -> Iterator[tuple[Ledger, Observer, Body | None]]:
-        """Yield every event with the ledger as it was before it; and at last the ledger as it is, and None."""
+        """Yield every event with the ledger as it was before it; and finally the current ledger, and None."""
         ledger, observer, undone = Ledger(), Observer(), set[int]()
         with reading(self.store.engine) as connection:
             for event in self.journal.read(connection, through=self._frozen_at):
@@ -274,7 +274,7 @@ class Reader:
         if self.config.horizon is None:
             check_rolling(engine)
         pairs = []
-        own = Observer()  # caches of its own: the engine is another one
+        own = Observer()  # separate caches, as the engine differs
         for ledger, _, body in self._history():
             if isinstance(body, Undo):
                 own = Observer()
@@ -283,9 +283,9 @@ class Reader:
         return compare_lists(pairs)
 
     def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
-        """Write a page for people who answer for the programme, and return its path: how it stands, what it has brought.
+        """Write a page for the programme's managers, and return its path: status, benefit, and who gets places.
 
-        FileError if it cannot be written; the page is written as a whole or not at all.
+        FileError if it cannot be written; the page is written atomically.
         """
         from rmab.live.page import write_report  # noqa: PLC0415  (an extra)
 

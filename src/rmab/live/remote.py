@@ -39,7 +39,7 @@ T = TypeVar("T", bound=type)
 class RemoteStore(Link):
     """Programmes of a service, as `rmab.live.connect` returns it; a context manager that closes its connections.
 
-    Threads may share it: each has a connection of its own.
+    Threads may share it: each has its own connection.
     """
 
     @property
@@ -54,15 +54,15 @@ class RemoteStore(Link):
         return names
 
     def create(self, name: str, **options: Any) -> RemoteProgramme:
-        """Create a programme, as `Store.create` does. The same call again returns the programme that is there."""
+        """Create a programme, as `Store.create` does. The same call again returns the existing programme."""
         if not isinstance(options.get("engine"), str | None):
-            raise ModelError("engine: over HTTP it is named, without options", field="engine")
+            raise ModelError("engine: over HTTP only a name is supported, without options", field="engine")
         body = {one: list(value) if one == "states" else value for one, value in options.items() if value is not None}
         self.call("POST", "programmes", json_body={"name": name, **body})
         return RemoteProgramme(self, name)
 
     def programme(self, name: str) -> RemoteProgramme:
-        """Return a programme; StoreError where there is none of this name that the token may see."""
+        """Return a programme; StoreError if the token has no access to a programme of this name."""
         found = RemoteProgramme(self, name)
         _ = found.head
         return found
@@ -82,7 +82,7 @@ def documented_by(source: type) -> Callable[[T], T]:
 
 @documented_by(Programme)
 class RemoteProgramme:
-    """A programme of a service: reads and writes as `Programme` does, and says the same where something is wrong."""
+    """A programme of a service: reads and writes like `Programme`, with the same errors."""
 
     def __init__(self, store: RemoteStore, name: str, *, frozen_at: int | None = None) -> None:
         self.store, self.name, self._frozen_at = store, name, frozen_at
@@ -98,7 +98,7 @@ class RemoteProgramme:
 
     def _post(self, path: str, body: Mapping[str, Any], key: str | None) -> int:
         if self._frozen_at is not None:
-            raise ModelError(f"this is the programme as of event {self._frozen_at}: it cannot be written to")
+            raise ModelError(f"this is the programme as of event {self._frozen_at}, which is read-only")
         given = {name: value for name, value in body.items() if value is not None}
         found = self.store.call("POST", f"{self._path}{path}", json_body=given, key=uuid4().hex if key is None else key)
         return int(found["event"])
@@ -244,9 +244,9 @@ def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> Rem
     Parameters
     ----------
     url : str
-        ``http://127.0.0.1:8321``, or ``https://...`` where it is behind TLS.
+        ``http://127.0.0.1:8321``, or ``https://...`` if it is behind TLS.
     token : str, optional
-        From `rmab live token create`; by default the variable `RMAB_TOKEN` of the environment.
+        From `rmab live token create`; by default the environment variable `RMAB_TOKEN`.
     timeout : float
         Seconds to wait for an answer.
 
@@ -273,7 +273,7 @@ def _label(period: object) -> str | None:
 
 
 def _value(value: Any) -> Any:
-    """Return a cell as JSON can hold it: empty where it is no number."""
+    """Return a cell for JSON: empty if it is not a number."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float):
         return wire.finite(plain) if plain != plain else plain  # noqa: PLR0124  (NaN)

@@ -1,4 +1,4 @@
-"""What reports do to a ledger: every row is checked against the arms and against earlier reports before any is written."""
+"""Effect of reports on a ledger: every row is checked against the arms and against earlier reports before any is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rmab.logs.findings import Findings, quote
 if TYPE_CHECKING:
     from rmab.live.ledger import Ledger
 
-SHOWN = 100  # conflicts that are named one by one
+SHOWN = 100  # most conflicts that are listed one by one
 Columns = dict[str, NDArray[np.generic]]
 
 
@@ -36,7 +36,7 @@ def tell(ledger: Ledger, body: Tell) -> Callable[[], None]:
 
 
 def find_wrong(ledger: Ledger, body: Tell, findings: Findings) -> tuple[IntArray, Columns]:
-    """Return the numbers of the arms (M,) and the columns of a report; findings gets all rows that are wrong."""
+    """Return the numbers of the arms (M,) and the columns of a report; wrong rows are added to findings."""
     columns = columns_of(body)
     if any(values.size != len(body.arms) for values in columns.values()):
         raise ModelError(f"every column must have {len(body.arms)} entries, one for each arm")
@@ -62,7 +62,7 @@ def _find_conflicts(ledger: Ledger, body: Tell, arms: IntArray, columns: Columns
         clash = np.flatnonzero((arms >= 0) & is_known(name, old) & is_known(name, values) & (old != values))
         for row in clash[:SHOWN]:
             was, now = (_shown(ledger, name, one) for one in (old[row], values[row]))
-            what = f"{quote(body.arms[row])} was reported with {name} {was}, now {now}: use correct"
+            what = f"{quote(body.arms[row])} was reported with {name} {was}, now {now}; use correct"
             findings.add(what, row, "conflict")
         if clash.size > SHOWN:
             findings.add(f"{clash.size - SHOWN:,} more reports that differ", clash[SHOWN:], "conflict")
@@ -76,7 +76,7 @@ def _shown(ledger: Ledger, name: str, value: object) -> str:
 
 
 def declare_missing(ledger: Ledger, body: Missing) -> Callable[[], None]:
-    """Return what changes where reports will not come."""
+    """Return what changes if reports will never arrive."""
     arms = ledger.find(body.arms, body.period)
 
     def change() -> None:

@@ -1,4 +1,4 @@
-"""Rows of people: ids, states in words, yes and no, become the columns of an event; all that is wrong is listed at once."""
+"""Rows with ids, state names, yes and no become the columns of an event; all errors are listed together."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def as_columns(rows: Any) -> dict[str, list[Any]]:
 def report_columns(rows: Any, states: Sequence[str]) -> tuple[dict[str, Any], Findings]:
     """Return the fields of a report: arms, and state, executed and reward as far as there are such columns.
 
-    The findings have every row that is wrong: a state or an answer that is none, a reward that is no number, an id that is
-    missing. What is wrong is empty in the fields, so that the rest can be checked as well. LogError where there are no ids.
+    The findings have every row that is wrong: an unknown state or answer, a reward that is not a number, an id that is
+    missing. Wrong cells are empty in the fields, so that the rest can be checked as well. LogError if there are no ids.
     """
     given = as_columns(rows)
     findings = row_findings("rows")
     for unknown in [one for one in given if one not in COLUMNS]:
-        findings.add(f"there is no column {quote(unknown)}{nearest(unknown, COLUMNS)} Columns are {', '.join(COLUMNS)}")
+        findings.add(f"unknown column {quote(unknown)}{nearest(unknown, COLUMNS)} Available: {', '.join(COLUMNS)}")
     if not given.get("arm"):
-        findings.add("there is no column 'arm', or it is empty")
+        findings.add("column 'arm' is missing or empty")
         findings.stop()
     found: dict[str, Any] = {"arms": [as_text(one) for one in given["arm"]]}
     blank = [k for k, one in enumerate(found["arms"]) if not one]
@@ -57,7 +57,7 @@ def report_columns(rows: Any, states: Sequence[str]) -> tuple[dict[str, Any], Fi
     code = state_codes(states)
     if "state" in given:
         found["state"] = _each(given["state"], lambda one: _coded(code, one))
-        _report(findings, found["state"], given["state"], f"is no state; the states are {', '.join(states)}")
+        _report(findings, found["state"], given["state"], f"is not a state; available: {', '.join(states)}")
     if "executed" in given:
         found["executed"] = _each(given["executed"], _answer)
         _report(findings, found["executed"], given["executed"], "is neither yes nor no")
@@ -65,13 +65,13 @@ def report_columns(rows: Any, states: Sequence[str]) -> tuple[dict[str, Any], Fi
         found["reward"] = [_number(one) for one in given["reward"]]
         wrong = [k for k, one in enumerate(found["reward"]) if one is not None and not math.isfinite(one)]
         for value in dict.fromkeys(as_text(given["reward"][k]) for k in wrong):
-            findings.add(f"reward {quote(value)} is no number", [k for k in wrong if as_text(given["reward"][k]) == value])
+            findings.add(f"reward {quote(value)}: not a number", [k for k in wrong if as_text(given["reward"][k]) == value])
         found["reward"] = [None if one is None or not math.isfinite(one) else one for one in found["reward"]]
     return found, findings
 
 
 def state_codes(states: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of states by name; in other cases, too ('Engaged'), where no two differ in that alone."""
+    """Return the numbers of states by name; ignoring case ('Engaged') unless two names only differ in case."""
     other = {one.casefold(): k for k, one in enumerate(states)}
     return {**(other if len(other) == len(states) else {}), **{one: k for k, one in enumerate(states)}}
 
@@ -82,9 +82,9 @@ def _coded(code: Mapping[str, int], value: Any) -> int:
 
 
 def as_ids(arms: Sequence[str], name: str = "arms") -> list[str]:
-    """Return ids as text; ModelError where one text is given, which would be taken letter by letter."""
+    """Return ids as text; ModelError if a single text is given, which would be split into letters."""
     if isinstance(arms, str):
-        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}: write [{arms!r:.60}]")
+        raise ModelError(f"{name} must be a list of ids, got {arms!r:.60}; use [{arms!r:.60}]")
     return [str(one) for one in arms]
 
 
@@ -110,7 +110,7 @@ def relocated(error: LogError, name: str, unit: str, line_of: LineOf) -> LogErro
 
 
 def _each(values: list[Any], read: Callable[[Any], int]) -> list[int]:
-    """Return what values mean; each different one is read once."""
+    """Return what values mean; each distinct value is parsed once."""
     try:
         known = {value: read(value) for value in set(values)}
     except TypeError:  # what cannot be in a set
@@ -155,16 +155,16 @@ def _number(value: Any) -> float | None:
 
 
 def row_findings(name: str) -> Findings:
-    """Return a collection of what is wrong with rows."""
+    """Return an empty collection of findings about rows."""
     return Findings(name, "row", lambda rows: rows)
 
 
 def repeated(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
-    """Return a code for every row, and what is wrong with codes of ids that are there twice."""
+    """Return a code for every row, and the findings about duplicate ids."""
     if len(set(ids)) == len(ids):
         return np.zeros(len(ids), dtype=np.int64), []
     names = {one: k for k, one in enumerate(dict.fromkeys(ids))}
     codes = np.array([names[one] for one in ids], dtype=np.int64)
     every = list(names)
     twice = [k for k in np.flatnonzero(np.bincount(codes) > 1).tolist() if every[k]]
-    return codes, [(k, f"{quote(every[k])} is there more than once") for k in twice]
+    return codes, [(k, f"{quote(every[k])} is given more than once") for k in twice]

@@ -1,7 +1,7 @@
 """The tables of a store, and the numbered migrations that create them, each in one transaction.
 
-All names begin with `rmab_`, so that a store can share a database with other things. A database that a newer version of the
-library has migrated is refused, never written to.
+All names begin with `rmab_`, so that a store can share a database with other tables. A database that a newer version of the
+library has migrated is rejected, never written to.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SNAPSHOT = sa.Table(
     sa.Column("sha256", sa.String(64), nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
-TOKEN = sa.Table(  # who may use the service (rmab.service); the secret itself is stored nowhere
+TOKEN = sa.Table(  # who may use the service (rmab.service); the secret itself is never stored
     "rmab_token",
     METADATA,
     sa.Column("id", sa.String(16), primary_key=True),
@@ -59,7 +59,7 @@ TOKEN = sa.Table(  # who may use the service (rmab.service); the secret itself i
     sa.Column("revoked_at", sa.String(40), nullable=False),
     sa.Column("used_at", sa.String(40), nullable=False),
 )
-GRANT = sa.Table(  # what a token may do in a programme; the empty name stands for all
+GRANT = sa.Table(  # what a token may do in a programme; the empty name means all
     "rmab_grant",
     METADATA,
     sa.Column("token", sa.ForeignKey(TOKEN.c.id), primary_key=True),
@@ -84,7 +84,7 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_journal, _snapshots,
 
 
 def migrate(engine: sa.Engine) -> None:
-    """Bring the tables of a database to this version; StoreError where they are of a newer one."""
+    """Bring the tables of a database to this version; StoreError if they are newer."""
     with _alone(engine) as connection:
         METADATA.create_all(connection, tables=[VERSION])
     for number, migration in enumerate(MIGRATIONS, start=1):
@@ -99,9 +99,9 @@ def check_version(connection: sa.Connection) -> None:
     found = _version(connection)
     if found > len(MIGRATIONS):
         both = f"(schema {found}, this one knows {len(MIGRATIONS)})"
-        raise StoreError(f"the database was migrated by a newer rmab {both}: update rmab", code="newer-schema")
+        raise StoreError(f"the database was migrated by a newer rmab {both}; update rmab", code="newer-schema")
     if found < len(MIGRATIONS):
-        raise StoreError("the database has an older schema: open it with rmab.live.open", code="older-schema")
+        raise StoreError("the database has an older schema; open it with rmab.live.open", code="older-schema")
 
 
 def _version(connection: sa.Connection) -> int:
@@ -110,7 +110,7 @@ def _version(connection: sa.Connection) -> int:
 
 @contextmanager
 def _alone(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Begin a transaction that no other migration runs beside."""
+    """Begin a transaction that excludes other migrations."""
     with engine.connect().execution_options(rmab_write=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")

@@ -1,4 +1,4 @@
-"""What another engine would have decided, beside what was decided."""
+"""The lists of another engine, compared with those that were decided."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Shadow:
     periods : tuple of str
         The T periods that were decided.
     listed : tuple of tuple of str
-        (T,) whom the engine would have listed.
+        (T,) the arms that the engine would have listed.
     agreement : (T,) float array
-        The part of the decided places that it would have given to the same arms; 1 where both lists are empty.
+        Fraction of the decided places that it would have given to the same arms; 1 if both lists are empty.
     promised, own_promise : (T,) float array
-        What the model of the time promised for the places by index of the engine, and of those that were decided; NaN
-        where there was no model.
+        Prediction of the model at the time for the places by index of the engine, and for those that were decided; NaN
+        if there was no model.
     fallbacks : tuple of str
-        (T,) why the engine could not decide; empty where it could.
+        (T,) why the engine could not decide; empty if it could.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Shadow:
 
 
 def compare_lists(pairs: Sequence[tuple[str, Decide, Decide]]) -> Shadow:
-    """Return the shadow of periods, given as label, what was decided, and what would have been."""
+    """Return the shadow of periods, given as label, decided list, and list of the engine."""
     agreement = []
     for _, decided, other in pairs:
         both, whole = set(decided.listed) & set(other.listed), max(len(decided.listed), len(other.listed))

@@ -1,7 +1,7 @@
-"""Snapshots: the reports of a ledger as bytes, so that a restart need not read every report again.
+"""Snapshots: the reports of a ledger as bytes, so that a restart does not read every report again.
 
-A snapshot holds what is large, the reports; all other events are folded again. It is used only if its bytes have the hash
-that was stored with it, and the event that it was taken at is the one that the journal has.
+A snapshot contains the reports; all other events are folded again. It is used only if its bytes have the hash
+that was stored with it, and its event is still in the journal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rmab.live.journal import Journal
 from rmab.live.ledger import Ledger
 from rmab.live.schema import EVENT, SNAPSHOT
 
-REPORTS = ("tell", "correct", "missing")  # the kinds of events that a snapshot holds
+REPORTS = ("tell", "correct", "missing")  # the kinds of events in a snapshot
 LAYERS = ("told", "corrected")
 
 
@@ -57,7 +57,7 @@ def unpack_cells(content: bytes) -> dict[int, Cells]:
 
 
 def write_snapshot(connection: sa.Connection, name: str, ledger: Ledger) -> None:
-    """Store a snapshot of a ledger, and remove older ones: they are of no use any more."""
+    """Store a snapshot of a ledger, and remove older ones."""
     content = pack_cells(ledger)
     connection.execute(sa.delete(SNAPSHOT).where(SNAPSHOT.c.programme == name))
     row = {"programme": name, "sequence": ledger.sequence, "hash": ledger.hash}
@@ -80,7 +80,7 @@ def load_ledger(connection: sa.Connection, journal: Journal, through: int | None
 
 
 def _usable(connection: sa.Connection, journal: Journal, through: int | None) -> tuple[int, str, dict[int, Cells]] | None:
-    """Return number and hash of the event of a snapshot, and its reports; None where none is of use."""
+    """Return number and hash of the event of a snapshot, and its reports; None if there is no usable one."""
     row = connection.execute(
         sa.select(SNAPSHOT).where(SNAPSHOT.c.programme == journal.name).order_by(SNAPSHOT.c.sequence.desc()).limit(1)
     ).one_or_none()

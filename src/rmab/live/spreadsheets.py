@@ -1,6 +1,6 @@
-"""Files that people fill in: reports and arms from .csv and .xlsx, lists and exports to them.
+"""Files that people fill in: reports and arms from .csv and .xlsx files, lists and exports to them.
 
-A file is taken as a whole or refused with all its line numbers. Its key is its period and the hash of its bytes, so that the
+A file is accepted as a whole, or rejected with all wrong lines. Its key is its period and the hash of its bytes, so that the
 same file twice is one event; a file whose event no longer counts is a new one.
 """
 
@@ -25,7 +25,7 @@ from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Findings, Note, quote
 from rmab.logs.workbook import read_workbook
 
-LIST = ("was", "action", "rank", "index", "probability", "by", "reason")  # columns of a list, which reports may bring back
+LIST = ("was", "action", "rank", "index", "probability", "by", "reason")  # other columns of a filled-in list
 SUFFIXES = (".csv", ".xlsx")
 
 
@@ -40,7 +40,7 @@ class Sheet:
 
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
-    """Return the columns of a .csv or .xlsx file; FileError or LogError where it is none."""
+    """Return the columns of a .csv or .xlsx file; FileError or LogError if it cannot be read."""
     return parse_sheet(str(path), read_file(path))
 
 
@@ -63,10 +63,10 @@ def parse_sheet(name: str, content: bytes) -> Sheet:
 def tell_file(
     p: Programme, period: object, path: str | os.PathLike[str], *, reason: str | None = None, dry_run: bool = False
 ) -> tuple[int, int]:
-    """Report a file (correct with it, where a reason is given); return the number of rows and of the event, 0 for a dry run.
+    """Report a file (as a correction if a reason is given); return the number of rows and of the event, 0 for a dry run.
 
     Columns are those of `Programme.tell`. A list that `ask` wrote and somebody filled in is accepted: its other columns are
-    left aside.
+    ignored.
     """
     return tell_sheet(p, period, read_sheet(path), reason=reason, dry_run=dry_run)
 
@@ -74,7 +74,7 @@ def tell_file(
 def tell_sheet(
     p: Programme, period: object, sheet: Sheet, *, reason: str | None = None, dry_run: bool = False, key: str | None = None
 ) -> tuple[int, int]:
-    """Do what `tell_file` does, with a file that was read; key: idempotency key, by default the hash of the file."""
+    """Like `tell_file`, for a file that was already read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
     misplaced = _other_periods(sheet, period, columns.pop("period", []))
     kept = [
@@ -83,7 +83,7 @@ def tell_sheet(
         if any(_filled(columns[one][k]) for one in columns if one != "arm")
     ]
     if not kept and columns:
-        nothing = Note(f"no row reports anything: fill in {', '.join(COLUMNS[1:])}")
+        nothing = Note(f"no row reports anything; fill in {', '.join(COLUMNS[1:])}")
         raise LogError(sheet.path, [*misplaced, nothing])
     rows = {name: [values[k] for k in kept] for name, values in columns.items()}
     places = pa.array(kept, pa.int64()).to_numpy()
@@ -100,7 +100,7 @@ def tell_sheet(
     except ModelError as error:
         if error.code != "key-reused":
             raise
-        what = f"this file was used before, with another reason (event {error.location['event']})"
+        what = f"this file was already used with another reason (event {error.location['event']}); use the same reason"
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     if misplaced:
         raise LogError(sheet.path, misplaced)
@@ -108,7 +108,7 @@ def tell_sheet(
 
 
 def _other_periods(sheet: Sheet, period: object, given: list[Any]) -> list[Note]:
-    """Return where the column `period` of a file names another one."""
+    """Return the lines of a file whose column `period` names another one."""
     findings, texts = Findings(sheet.path, "line", sheet.line_of), [as_text(one) for one in given]
     for other in dict.fromkeys(one for one in texts if one not in ("", str(period))):
         lines = [k for k, one in enumerate(texts) if one == other]
@@ -117,16 +117,16 @@ def _other_periods(sheet: Sheet, period: object, given: list[Any]) -> list[Note]
 
 
 def join_file(p: Programme, path: str | os.PathLike[str], period: object = None) -> tuple[int, int]:
-    """Let the arms of a file take part: columns arm, group and state; return how many, and the number of the event."""
+    """Add the arms of a file: columns arm, group and state; return their number, and the number of the event."""
     return join_sheet(p, read_sheet(path), period)
 
 
 def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | None = None) -> tuple[int, int]:
-    """Do what `join_file` does, with a file that was read."""
+    """Like `join_file`, for a file that was already read."""
     unknown = sorted(set(sheet.columns) - {"arm", "group", "state"})
     if unknown or "arm" not in sheet.columns:
-        what = f"there is no column {quote('arm')}" if "arm" not in sheet.columns else f"unknown column {quote(unknown[0])}"
-        raise LogError(sheet.path, [Note(f"{what}; columns are arm, group, state")])
+        what = f"column {quote('arm')} is missing" if "arm" not in sheet.columns else f"unknown column {quote(unknown[0])}"
+        raise LogError(sheet.path, [Note(f"{what}; available: arm, group, state")])
     ids = [as_text(one) for one in sheet.columns["arm"]]
     texts = {name: [as_text(one) for one in sheet.columns.get(name, [""] * len(ids))] for name in ("group", "state")}
     findings = Findings(sheet.path, "line", sheet.line_of)
@@ -136,7 +136,7 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
     known, codes = p.config.states, state_codes(p.config.states)
     for name in dict.fromkeys(one for one in texts["state"] if one and not {one, one.casefold()} & codes.keys()):
         lines = [k for k, one in enumerate(texts["state"]) if one == name]
-        findings.add(f"{quote(name)} is no state; the states are {', '.join(known)}", lines)
+        findings.add(f"{quote(name)} is not a state; available: {', '.join(known)}", lines)
     states = [one if {one, one.casefold()} & codes.keys() else None for one in texts["state"]]
     there = np.array([k for k, one in enumerate(ids) if one], dtype=np.int64)
     named, groups, entries = ([column[k] for k in there] for column in (ids, texts["group"], states))
@@ -145,7 +145,7 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
         if not findings.errors:
             key = key or _file_key(p, "join", period, sheet)
             event = p.join(named, group=groups, state=entries, period=period, key=key)
-        elif there.size:  # all that the journal has to say about these arms is added
+        elif there.size:  # with all conflicts of these arms with the journal
             with p.ledger() as ledger:
                 ledger.check(p.make_join(named, groups, entries, period))
     except LogError as error:
@@ -156,7 +156,7 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
 
 
 def _file_key(p: Programme, kind: str, period: object, sheet: Sheet) -> str:
-    """Return the key of a file: that of its event, or a new one where that is undone, or corrected once more since."""
+    """Return the key of a file: that of its event, or a new one if that was undone, or corrected again since."""
     label = "" if period is None else p.config.rhythm.label(p.config.rhythm.number(period))
     plain = " ".join(filter(None, (kind, label, sheet.digest)))
     keys = (plain if copy == 1 else f"{plain} {copy}" for copy in count(1))

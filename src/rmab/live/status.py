@@ -1,4 +1,4 @@
-"""How a programme stands: what is due, what is missing, and what looks wrong."""
+"""The status of a programme: what is due, what is missing, and warnings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rmab.live.benefit import measure_benefit
 from rmab.live.ledger import Ledger
 from rmab.live.observing import transitions
 
-LOOKED_AT = 4  # periods
-MISSING, SILENT = 0.1, 0.5  # part of the reports that may be missing without a yellow, or a red, finding
-REACHED = 0.5  # part of the decisions that should be carried out
+RECENT = 4  # periods
+MISSING, SILENT = 0.1, 0.5  # share of the reports that may be missing without a yellow, or a red, finding
+REACHED = 0.5  # share of the decisions that should be carried out
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that looks wrong: severity 'red' or 'yellow', and what it is."""
+    """A warning: severity 'red' or 'yellow', and a text."""
 
     severity: str
     what: str
@@ -28,24 +28,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class Status:
-    """How a programme stands.
+    """The status of a programme.
 
     Attributes
     ----------
     arms : int
-        How many take part now.
+        Number of current arms.
     last, due : str
         The last period that was decided, and the next one.
     budget : int
-        Of the next one.
+        Budget of the next one.
     events : int
         The number of the last event.
     missing : dict of str to int
-        How many reports of recent periods have not come, and were not declared missing.
+        Number of outstanding reports of recent periods.
     findings : tuple of Finding
-        What looks wrong, red first.
+        Warnings, red first.
     fallback : str
-        What is decided where no plan can be made.
+        Rule that decides if no plan is possible.
     """
 
     arms: int
@@ -59,11 +59,11 @@ class Status:
 
 
 def find_status(ledger: Ledger) -> Status:
-    """Return how a programme stands."""
+    """Return the status of a programme."""
     last = ledger.last_period
     if last is None:
         return _undecided(ledger)
-    missing = {one: _unreported(ledger, one) for one in sorted(ledger.decisions)[-LOOKED_AT:]}
+    missing = {one: _unreported(ledger, one) for one in sorted(ledger.decisions)[-RECENT:]}
     found = [*_silent(ledger, missing), *_skipped(ledger), *_reach(ledger), *_promise(ledger), *_alike(ledger)]
     body = ledger.decisions[last].body
     if body.status == "fallback":
@@ -84,7 +84,7 @@ def find_status(ledger: Ledger) -> Status:
 
 
 def _undecided(ledger: Ledger) -> Status:
-    """Return how a programme stands before its first list: due is the period after all reports, or the first with arms."""
+    """Return the status before the first list: due is the period after all reports, or the first with arms."""
     due = max(ledger.cells) + 1 if ledger.cells else ledger.stays.last_first
     at, label = due or 0, "" if due is None else ledger.label(due)
     arms, found = int(ledger.is_present(at).sum()), tuple(_alike(ledger))
@@ -92,7 +92,7 @@ def _undecided(ledger: Ledger) -> Status:
 
 
 def _unreported(ledger: Ledger, period: int) -> int:
-    """Return how many arms have no report of their state, and none was declared missing."""
+    """Return the number of arms whose report of a state is outstanding."""
     silent = ledger.is_present(period) & (ledger.cell(period).states(len(ledger.ids)) < 0)
     declared = ledger.cell(period).missing
     return sum(n not in declared for n in np.flatnonzero(silent).tolist())
@@ -105,17 +105,17 @@ def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
         if period < max(missing) and count > MISSING * whole:
             severity = "red" if count > SILENT * whole else "yellow"
             what = f"{count:,} of {whole:,} reports of {ledger.label(period)} are missing"
-            found.append(Finding(severity, f"{what}: tell them, or declare them missing"))
+            found.append(Finding(severity, f"{what}; report them, or declare them missing"))
         record, seen = ledger.decisions[period], transitions(ledger, period)
         open_ = [n for n in record.rules if seen.executed[n] < 0 and n not in ledger.cell(period).missing]
         if period < max(missing) and open_:
             what = f"whether {len(open_)} of {len(record.rules)} decisions of {ledger.label(period)} were carried out"
-            found.append(Finding("yellow", f"{what} was not reported: their transitions are not counted"))
+            found.append(Finding("yellow", f"{what} was not reported; their transitions are not counted"))
     return found
 
 
 def _skipped(ledger: Ledger) -> list[Finding]:
-    decided = sorted(ledger.decisions)[-LOOKED_AT:]
+    decided = sorted(ledger.decisions)[-RECENT:]
     gaps = [one for one in range(decided[0], decided[-1]) if one not in ledger.decisions]
     if not gaps:
         return []
@@ -125,13 +125,13 @@ def _skipped(ledger: Ledger) -> list[Finding]:
 def _reach(ledger: Ledger) -> list[Finding]:
     """Compare decided and executed over the last periods."""
     done = known = 0
-    for period in sorted(ledger.decisions)[-LOOKED_AT:]:
+    for period in sorted(ledger.decisions)[-RECENT:]:
         seen = transitions(ledger, period)
         mine = seen.executed[list(ledger.decisions[period].rules)]
         done, known = done + int((mine == 1).sum()), known + int((mine >= 0).sum())
     if known < 10 or done >= REACHED * known:
         return []
-    return [Finding("yellow", f"fewer were reached than decided: {done} of {known} in the last {LOOKED_AT} periods")]
+    return [Finding("yellow", f"few decisions are carried out: {done} of {known} in the last {RECENT} periods")]
 
 
 def _promise(ledger: Ledger) -> list[Finding]:
@@ -150,7 +150,7 @@ def _alike(ledger: Ledger) -> list[Finding]:
     if not pairs:
         return []
     rest = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
-    return [Finding("yellow", f"ids look alike: {', '.join(pairs[:SHOWN])}{rest}")]
+    return [Finding("yellow", f"ids look like duplicates: {', '.join(pairs[:SHOWN])}{rest}")]
 
 
 @lru_cache(maxsize=2**18)  # asked for again with every page that is shown

@@ -9,9 +9,9 @@ import numpy as np
 
 from rmab.common import BoolArray, IntArray
 
-ALWAYS = -(2**62)  # the period of arms that were there from the first one on
+ALWAYS = -(2**62)  # first period of arms that take part from the start
 NEVER = 2**62  # the end of a stay that has none yet
-KEPT = 64  # periods whose arms are remembered
+KEPT = 64  # number of cached periods
 
 
 def _none() -> IntArray:
@@ -51,7 +51,7 @@ class Stays:
         self._present.clear()
 
     def present(self, period: int, count: int) -> BoolArray:
-        """(N,) who takes part in a period; not to be written to."""
+        """(N,) who takes part in a period; read-only."""
         found = self._present.get((period, count))
         if found is None:
             found = np.zeros(count, dtype=bool)
@@ -63,7 +63,7 @@ class Stays:
         return found
 
     def entries(self, period: int, begin: int, count: int) -> IntArray:
-        """(N,) the state of entry where this is the first period of a stay, -1 elsewhere; begin: the programme's first."""
+        """(N,) the state of entry if this is the first period of a stay, otherwise -1; begin: the programme's first."""
         found = np.full(count, -1, dtype=np.int64)
         here = np.where(self.first == ALWAYS, begin, self.first) == period
         found[self.arm[here]] = self.entry[here]
@@ -71,6 +71,6 @@ class Stays:
 
     @property
     def last_first(self) -> int | None:
-        """The last first period that was named; None where none was."""
+        """The latest start of a stay that was given; None if there is none."""
         named = self.first[self.first != ALWAYS]
         return int(named.max()) if named.size else None

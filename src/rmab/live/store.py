@@ -23,12 +23,12 @@ from rmab.live.schema import PROGRAMME, check_version, migrate
 if TYPE_CHECKING:
     from rmab.live.programme import Programme
 
-HEAD = b"SQLite format 3\0"  # how its files begin
+HEAD = b"SQLite format 3\0"  # first bytes of a SQLite file
 PATIENCE = 60  # seconds that a transaction waits for another one
 
 
 class Store:
-    """Programmes in a database, as `rmab.live.open` returns it; a context manager that closes it.
+    """Programmes in a database, as `rmab.live.open` returns it; a context manager.
 
     Threads may share a store. Processes open their own, on the same database.
     """
@@ -78,7 +78,7 @@ class Store:
         episodes: int = 100,
         key: str = "create",
     ) -> Programme:
-        """Create a programme. The same call again returns the programme that is there.
+        """Create a programme. The same call again returns the existing programme.
 
         Parameters
         ----------
@@ -87,36 +87,36 @@ class Store:
         states : sequence of str
             The names of the S states.
         budget : int
-            How many arms can be activated in a period; `set_budget` changes it.
+            Number of places per period; `set_budget` changes it.
         every, start, zone
             The rhythm of the periods, as in `Rhythm.of`: 'week', 'day', '2 weeks', '5 minutes'.
         lookahead : int
             Number of periods to plan ahead.
         reward : dict of str to float, optional
-            What a period that ends in a state is worth. By default rewards are reported with `tell`.
+            Rewards of states: of a period that ends in them. By default rewards are reported with `tell`.
         floor : int, optional
-            Every arm is on the list at least once in so many periods. Refused where the budget is too small.
+            Every arm is on the list at least once in so many periods. An error if the budget is too small.
         control : float
-            Part of the arms that are never listed by index or at random, only by floor or by name. Drawn once per arm.
+            Fraction of arms that are never listed by index or at random, only by floor or by name. Drawn once per arm.
         random_share : float
-            Part of the places that is drawn at random on both sides: so many who would be listed by index are left out, and
+            Fraction of the places to randomise: so many of the arms that the index chooses are left out, and
             as many others take their places. `benefit` needs it.
         fallback : {'rotation', 'random', 'last', 'nothing'}
-            What is decided where no plan can be made: whoever waited longest, a random draw, the indices of the last plan,
+            Rule if no plan is possible: the longest waiting arms, a random draw, the indices of the last plan,
             or an empty list.
         seed : int
             Random seed of ties, draws and control arms.
         action : str
-            What an activation is called: 'call'.
+            Name of an activation, for example 'call'.
         engine : str, dict or Learner, optional
-            What makes the index: 'sampled' (the default: plans with models drawn from the posterior, so that what is not
-            known well is tried), 'mean' (plans with the estimate), or a learner of the library, by name, with options as in
+            Method that computes the index: 'sampled' (the default: plans with models drawn from the posterior, so that
+            uncertain actions are tried), 'mean' (plans with the estimate), or a learner, by name, with options as in
             ``{"name": "ucmd", "estimator": "fading"}``, or as an object.
         horizon : int, optional
             Number of periods of an episode: the programme runs in episodes, with cohorts of the same composition, and the
             engine may be any learner ('ucmd' by default).
         episodes : int
-            How many episodes are expected; learners scale their steps by it.
+            Expected number of episodes; learners scale their steps by it.
         key : str
             Idempotency key.
 
@@ -151,12 +151,12 @@ class Store:
         except ModelError as error:
             if error.code != "key-reused":
                 raise
-            what = f"there is a programme {name!r} already, with other settings: choose another name"
+            what = f"programme {name!r} already exists, with other settings; choose another name"
             raise ModelError(what, code="key-reused") from error
         return programme
 
     def programme(self, name: str) -> Programme:
-        """Return a programme; StoreError where there is none of this name."""
+        """Return a programme; StoreError if the name is unknown."""
         from rmab.live.programme import Programme  # noqa: PLC0415
 
         found = Programme(self, name)
@@ -164,12 +164,12 @@ class Store:
         return found
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy a SQLite store to a new file while it is in use; FileError where there is a file already."""
+        """Copy a SQLite store to a new file while it is in use; FileError if the file exists."""
         if self.engine.dialect.name != "sqlite":
-            raise StoreError("a PostgreSQL database is backed up with pg_dump", code="backup")
+            raise StoreError("backup is only for SQLite; use pg_dump for PostgreSQL", code="backup")
         target = Path(path)
         if os.path.lexists(target):
-            raise FileError(f"{target}: exists already; name a new file", path=str(target))
+            raise FileError(f"{target}: the file exists; give a new name", path=str(target))
         beside = target.with_name(f".rmab.{secrets.token_hex(8)}")
         try:
             with reading(self.engine) as connection, sqlite3.connect(beside) as copy:
@@ -200,7 +200,7 @@ def open_store(url: str, *, actor: str = "") -> Store:
     Raises
     ------
     StoreError
-        Where the database cannot be reached, or a newer version of the library has migrated it.
+        If the database cannot be reached, or a newer version of the library has migrated it.
 
     Examples
     --------
@@ -216,13 +216,15 @@ def open_store(url: str, *, actor: str = "") -> Store:
     try:
         parsed = sa.make_url(url if "://" in url else f"sqlite:///{url}")
     except exc.ArgumentError as error:
-        raise StoreError(f"{url!r:.80} is no address of a database: write sqlite:///programme.db", code="bad-url") from error
+        raise StoreError(
+            f"{url!r:.80} is not a database address; use for example sqlite:///programme.db", code="bad-url"
+        ) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":
         require("postgres", "a PostgreSQL store")
         parsed = parsed.set(drivername="postgresql+psycopg")
     elif backend != "sqlite" or parsed.database in (None, "", ":memory:"):
-        raise StoreError(f"{url!r:.80}: a store is a SQLite file or a PostgreSQL database", code="bad-url")
+        raise StoreError(f"{url!r:.80}: not a store; use a SQLite file or a PostgreSQL database", code="bad-url")
     engine = sa.create_engine(parsed, pool_pre_ping=backend == "postgresql")
     if backend == "sqlite":
         _check_file(str(parsed.database))
@@ -241,7 +243,7 @@ def open_store(url: str, *, actor: str = "") -> Store:
 
 
 def _check_file(name: str) -> None:
-    """Raise StoreError where there is a file that is no SQLite database, or where there can be none."""
+    """Raise StoreError if the file is not a SQLite database, or cannot be created."""
     try:
         with Path(name).open("rb") as stream:
             head = stream.read(len(HEAD))
@@ -250,15 +252,15 @@ def _check_file(name: str) -> None:
     except (OSError, ValueError) as error:
         raise StoreError(f"{name!s:.80}: cannot be opened ({error!s:.80})", code="bad-url") from error
     if head not in (b"", HEAD):
-        raise StoreError(f"{name!s:.80}: is no store, and none can be made there", code="bad-url")
+        raise StoreError(f"{name!s:.80}: not a store, and none can be created there", code="bad-url")
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
-    """Make every commit durable, and every transaction that writes wait for its turn at its beginning."""
+    """Make every commit durable, and let writing transactions wait when they begin."""
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
+        connection.isolation_level = None  # transactions begin explicitly, not where the driver decides
         for setting in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={1000 * PATIENCE}", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}").close()
 

@@ -14,9 +14,9 @@ from rmab.live.observing import transitions
 
 
 def list_table(decision: Decision, *, everybody: bool = False) -> pa.Table:
-    """Return a list as a form: `executed` and `state` are empty, to be filled in and given back to `tell`.
+    """Return a list as a form: `executed` and `state` are empty, to be filled in and passed to `tell`.
 
-    `period` makes sure that it is not told for another one.
+    `period` prevents that it is reported for another one.
     """
     order = np.argsort(decision.rank)
     rows = [n for n in order if everybody or decision.rule[n]]
@@ -39,11 +39,11 @@ def list_table(decision: Decision, *, everybody: bool = False) -> pa.Table:
 
 
 def export_table(ledger: Ledger) -> pa.Table:
-    """Return one row per arm and decided period: all that an analysis elsewhere needs.
+    """Return one row per arm and decided period: everything that an analysis in other tools needs.
 
     Columns: period, event (number of the decision), policy ('plan' or 'fallback'), arm, group, control, index, probability,
-    assigned (what was drawn: 'index', 'left-out', ...), decided (after overrides), executed, state, next_state, reward. What
-    is not known is null.
+    assigned (what was drawn: 'index', 'left-out', ...), decided (after overrides), executed, state, next_state, reward.
+    Unknown values are null.
     """
     config = ledger.declared
     names, count = np.array([*config.states, None], dtype=object), len(ledger.ids)

@@ -1,4 +1,4 @@
-"""What the service and its client send each other: results as plain JSON values, and back, to the last bit."""
+"""The exchange format of the service and its client: results as plain JSON values, exact to the last bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rmab.logs.words import Words
 ERRORS: dict[str, type[RmabError]] = {
     one.__name__: one for one in (RmabError, ModelError, StoreError, FileError, SolverError, MissingExtra)
 }
-REFUSED = (400, 404, 409, 412, 413, 415, 422)  # what is wrong is the call, not the service
+REFUSED = (400, 404, 409, 412, 413, 415, 422)  # errors of the call, not of the service
 
 
 def decision_to_json(decision: Decision, group_of: Mapping[str, str], *, everybody: bool = False) -> dict[str, Any]:
@@ -107,23 +107,23 @@ def benefit_from_json(content: Mapping[str, Any]) -> Benefit:
 
 
 def status_to_json(found: Status) -> dict[str, Any]:
-    """Return how a programme stands."""
+    """Return the status as JSON."""
     return asdict(found)
 
 
 def status_from_json(content: Mapping[str, Any]) -> Status:
-    """Return how a programme stands."""
+    """Return the status from JSON."""
     return Status(**{**content, "findings": tuple(Finding(**one) for one in content["findings"])})
 
 
 def shadow_to_json(found: Shadow) -> dict[str, Any]:
-    """Return what another engine would have decided."""
+    """Return a shadow as JSON."""
     numbers = {name: [finite(one) for one in getattr(found, name)] for name in ("agreement", "promised", "own_promise")}
     return {"periods": found.periods, "listed": found.listed, "fallbacks": found.fallbacks, **numbers}
 
 
 def shadow_from_json(content: Mapping[str, Any]) -> Shadow:
-    """Return what another engine would have decided."""
+    """Return a shadow from JSON."""
     fields_: dict[str, Any] = {name: tuple(content[name]) for name in ("periods", "fallbacks")}
     for name in ("agreement", "promised", "own_promise"):
         fields_[name] = np.array(content[name], dtype=np.float64)
@@ -131,12 +131,12 @@ def shadow_from_json(content: Mapping[str, Any]) -> Shadow:
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can hold; None for what is not finite."""
+    """Return a number for JSON; None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def error_from_json(content: Mapping[str, Any]) -> RmabError:
-    """Return the error that the service describes: the same class, code and location as it was raised with there."""
+    """Return the error that the service describes: with the same class, code and location."""
     if content.get("title") == "LogError" and "problems" in content:
         notes = [Note(one["what"], tuple(one["at"]), one["unit"], one["code"]) for one in content["problems"]]
         return LogError(str(content.get("name", "rows")), notes)

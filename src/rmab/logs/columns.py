@@ -144,9 +144,9 @@ def parse_numbers(column: Any, name: str, decimal: str, findings: Findings) -> F
     else:
         findings.add(f"column {quote(name)} holds {joined.type}, not numbers")
         return np.full(len(joined), math.nan)
-    endless = np.flatnonzero(np.isinf(found))
-    if endless.size:
-        findings.add(f"column {quote(name)} is infinite", endless)
+    infinite = np.flatnonzero(np.isinf(found))
+    if infinite.size:
+        findings.add(f"column {quote(name)} is infinite", infinite)
     return np.asarray(found, dtype=np.float64)
 
 

@@ -53,13 +53,13 @@ class CsvText:
         else:
             start, at = start if start >= 0 else at, len(self.content)
         if at - start > LONGEST_HEADER:
-            what = f"the names of the columns take over {LONGEST_HEADER:,} bytes; is there a quotation mark too many?"
+            what = f"the header is longer than {LONGEST_HEADER:,} bytes; check for an extra quotation mark"
             raise LogError(str(self.path), [Note(what, (_count_lines(self.content[:start]) + 1,))])
         return at
 
     def source(self, wanted: list[str]) -> Source:
         """Return the wanted columns, as text."""
-        few = "the first line must hold the names of the columns, parted by commas, semicolons, tabs or |"
+        few = "the first line must contain the names of the columns, separated by commas, semicolons, tabs or |"
         check_columns(str(self.path), self.header, wanted, few if len(self.header) < 3 else "")
         names = [str(k) for k in range(len(self.header))]
         places = {one: names[self.header.index(one)] for one in wanted}
@@ -74,7 +74,7 @@ class CsvText:
             self._refuse_ragged()
         self.plain = table is not None and self._is_plain(table.num_rows)
         if table is None or table.num_rows == 0:
-            raise LogError(str(self.path), [Note("there is a header, but no row")])
+            raise LogError(str(self.path), [Note("the file has a header, but no rows")])
         columns = {one: table.column(places[one]) for one in wanted}
         return Source(str(self.path), "line", columns, self.line_of, tuple(self.header), Dialect(self.delimiter))
 
@@ -99,12 +99,12 @@ class CsvText:
             raise FileError(f"{self.path}: not readable as CSV ({error!s:.200})") from error
 
     def _refuse_nothings(self) -> None:
-        """Raise LogError with the lines that hold a NUL, which no text has."""
+        """Raise LogError with the lines that contain a NUL."""
         if b"\0" in self.content:
             bad = [number for number, line in enumerate(LINE_END.split(self.content), start=1) if b"\0" in line]
             many = self.content.count(b"\0") > len(self.content) // 4
-            hint = "; the file looks like UTF-16: say encoding='utf-16-le'" if many else ""
-            raise LogError(str(self.path), [Note(f"there are NUL characters{hint}", tuple(bad))])
+            hint = "; the file looks like UTF-16; use encoding='utf-16-le' (--encoding)" if many else ""
+            raise LogError(str(self.path), [Note(f"NUL characters{hint}", tuple(bad))])
 
     def _refuse_letters(self) -> None:
         """Raise LogError with the lines that are not UTF-8; do nothing if all are."""
@@ -113,7 +113,7 @@ class CsvText:
                 return
         except UnicodeDecodeError:
             bad = [number for number, line in enumerate(LINE_END.split(self.content), start=1) if not _readable(line)]
-        hint = "not in UTF-8; save the file as 'CSV UTF-8', or say its encoding: often encoding='cp1252' (--encoding)"
+        hint = "not in UTF-8; save the file as 'CSV UTF-8', or give its encoding, often encoding='cp1252' (--encoding)"
         raise LogError(str(self.path), [Note(hint, tuple(bad))])
 
     def _refuse_ragged(self) -> None:
@@ -126,7 +126,7 @@ class CsvText:
             Note(f"{fields} fields, the header has {len(self.header)}", tuple(lines)) for fields, lines in found.items()
         ]
         if self.body.count(b'"') % 2:
-            wrong.append(Note("there is a quotation mark too many, or one too few"))
+            wrong.append(Note("a quotation mark is missing, or there is an extra one"))
         raise LogError(str(self.path), wrong or [Note("records differ in their number of fields")])
 
     def _records(self) -> list[tuple[int, int]]:

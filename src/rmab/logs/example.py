@@ -83,10 +83,10 @@ def example_truth(name: str = "mothers", *, arms: int = 2000, seed: int = 0, spr
 
 
 def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, seed: int = 0, spread: float = 0.0) -> pa.Table:
-    """Return the log of a made-up programme: weekly calls to mothers, of whom some lapse.
+    """Return the log of a simulated programme: weekly calls to mothers, some of them lapsed.
 
     Columns are id, week, state, called, age and district. Weeks are missing, mothers join late or leave, groups respond
-    differently, and whom the programme called depended on her state. In the last week states are known, and nobody has been
+    differently, and the programme chose mothers by their state. In the last week states are known, and nobody has been
     called yet: that list is to be made. Nobody in it is real.
 
     Parameters
@@ -144,7 +144,7 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
 def _checked(name: str, arms: int, seed: int) -> int:
     """Return the number of arms; ModelError where an argument is wrong."""
     if not isinstance(name, str) or name != "mothers":
-        raise ModelError(f"there is no example called {name!r:.40}; there is 'mothers'")
+        raise ModelError(f"unknown example {name!r:.40}; available: 'mothers'")
     count = as_integer(arms, "arms")
     if count < 1:
         raise ModelError(f"arms must be at least 1, got {count}")

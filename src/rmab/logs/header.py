@@ -39,12 +39,12 @@ def check_columns(name: str, there: list[str], wanted: list[str], hint: str = ""
         if count == 0:
             close = difflib.get_close_matches(column.casefold(), [one.casefold() for one in there], n=1, cutoff=0.7)
             near = [one for one in there if close and one.casefold() == close[0]]
-            wrong.append(f"there is no column {quote(column)}" + (f" (did you mean {quote(near[0])}?)" if near else ""))
+            wrong.append(f"unknown column {quote(column)}" + (f" (did you mean {quote(near[0])}?)" if near else ""))
         elif count > 1:
             wrong.append(f"{count} columns are called {quote(column)}; keep one, or rename the others")
     if not wrong:
         return
-    wrong.append(f"the columns are: {list_some(there, 30)}" if there else "there are no columns")
+    wrong.append(f"available: {list_some(there, 30)}" if there else "the file has no columns")
     if hint:
         wrong.append(hint)
     if wide := _wide(there):

@@ -21,7 +21,7 @@ from rmab.common import (
 )
 from rmab.errors import ModelError, many
 from rmab.logs.findings import Note, list_some
-from rmab.logs.periods import ENDLESS, Periods
+from rmab.logs.periods import MOST_EMPTY, Periods
 from rmab.logs.roster import Roster
 from rmab.logs.words import Words
 
@@ -79,7 +79,7 @@ class Log(ReadOnly):
     listed : (R,) int array, optional
         Who was on the list, 1 or 0; -1 where it is not known. Without it, `action` is what was decided.
     reached : (R,) int array, optional
-        Whom an action reached, 1 or 0; -1 where it is not known. `action` is what was decided.
+        Whether an action reached the arm, 1 or 0; -1 if unknown. `action` is what was decided.
     dialect : Dialect, optional
         How its CSV file is written, where that is not with commas in UTF-8: lists are written alike.
     """
@@ -104,12 +104,12 @@ class Log(ReadOnly):
 
     def __post_init__(self) -> None:
         count, states, rows = len(self.arms), len(self.state_names), np.size(self.arm_of)
-        if not 1 <= self.periods.count <= max(ENDLESS, 100 * rows):
-            raise ModelError(f"periods: {self.periods.count} of them do not go with {rows} records")
+        if not 1 <= self.periods.count <= max(MOST_EMPTY, 100 * rows):
+            raise ModelError(f"periods: {self.periods.count} periods do not fit {rows} records")
         try:
             self.periods.label(0), self.periods.label(self.periods.count)
         except (OverflowError, ValueError) as error:
-            raise ModelError(f"periods: there is no such time ({error})") from error
+            raise ModelError(f"periods: invalid time ({error})") from error
         limits = {"arm_of": (0, count), "period": (0, self.periods.count), "state": (-1, states), "action": (-1, 2)}
         for name, (start, stop) in limits.items():
             object.__setattr__(self, name, as_indices(getattr(self, name), name, (rows,), stop, start))
@@ -120,7 +120,7 @@ class Log(ReadOnly):
         if self.reward is not None:
             paid = frozen(as_floats(self.reward, "reward"))
             if paid.shape != (rows,) or np.isinf(paid).any():
-                raise ModelError(f"reward must be {rows} finite numbers, NaN where one is not known")
+                raise ModelError(f"reward must be {rows} finite numbers, NaN if unknown")
             object.__setattr__(self, "reward", paid)
         if self.chance is not None:
             drawn = frozen(as_floats(self.chance, "chance"))

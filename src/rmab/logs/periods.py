@@ -25,7 +25,7 @@ ACCEPTED = "accepted are whole numbers, dates 2024-03-12, ISO weeks 2024-W11, mo
 UNITS = {"hour": 3600, "minute": 60, "second": 1}
 NAMED = ("week", "day", "month", "year", "hour", "round", "visit", "quarter", "shift")
 AHEAD = 100  # periods after the last that a list can be for
-ENDLESS = 100_000  # periods of which hardly any has a record: a slip, not a log
+MOST_EMPTY = 100_000  # periods of which hardly any has a record: a slip, not a log
 OFTEN = 4  # of so many distances one is no slip
 EMPTY = 10  # steps without any record in all the log that are worth a note
 
@@ -84,7 +84,7 @@ class Periods:
             if self.label(period) == str(label).strip():
                 return period
         near = f"{self.label(last)}, the last of the log, {self.label(last + 1)}, or one after it"
-        raise ModelError(f"period: a list can be for {near}, written as here; got {quote(label)}", field="period")
+        raise ModelError(f"period must be {near}, written in the same way, got {quote(label)}", field="period")
 
     @property
     def every(self) -> str:
@@ -113,7 +113,7 @@ def parse_periods(
         else:
             why = f" ({one.why})" if one.why else ""
             hint = "" if wrong else f"; {ACCEPTED}"
-            wrong.append((k, f"{quote(values[k])} in column {quote(column)} is no period{why}{hint}"))
+            wrong.append((k, f"{quote(values[k])} in column {quote(column)} is not a period{why}{hint}"))
     findings.add_each(codes, wrong)
     if not kinds or len(kinds) > 1 or not all(one.kind for one in moments):
         _refuse_kinds(kinds, moments, values, codes, column, findings)
@@ -136,7 +136,7 @@ def parse_periods(
     first = int(at.min())
     found = Periods(kind, first, step, int((at.max() - first) // step) + 1, _unit(kind, step, column), offset)
     seen = np.unique((at - first) // step)
-    if found.count > ENDLESS and found.count > 100 * seen.size:
+    if found.count > MOST_EMPTY and found.count > 100 * seen.size:
         _refuse_far(found, seen, place, findings)
         return None
     _note_holes(found, seen, findings)

@@ -76,7 +76,7 @@ def read_log(
         Columns of the lists (`Decision.save`): the probability of being on the list, and the rule that gave the place, empty
         where there was none. `rmab.data.measure` needs them, for everybody. Without `by` the action is what was decided.
     reached : str, optional
-        A column that says whom the action reached, yes or no; empty where nobody was decided on. `action` is what was
+        Column with whether the action reached the arm, yes or no; empty without a decision. `action` is what was
         decided: effects are per decision, and per contact that reached somebody as well.
     states : list of str, or dict of str to float, optional
         The states in their order, the best last; others are refused. Or, for readings, the least reading of every state:
@@ -92,7 +92,7 @@ def read_log(
     Returns
     -------
     Log
-        The records in the order of arms and periods. `notes` has what is worth knowing: gaps, for instance, which are kept
+        The records in the order of arms and periods. `notes` has remarks, for example about gaps, which are kept
         and never bridged.
 
     Raises
@@ -119,7 +119,7 @@ def read_log(
         if one is not None
     }
     if by is not None and chance is None:
-        raise ModelError("by needs chance: the column that says with which probability arms were drawn", field="by")
+        raise ModelError("by needs chance; name the column with the probabilities of the draw", field="by")
     names = _check_roles(roles | extra, factors)
     _check_states(states)
     if not isinstance(decimal, str) or decimal not in (".", ","):
@@ -151,13 +151,13 @@ def _check_states(states: States) -> None:
     if states is None:
         return
     if isinstance(states, str) or not isinstance(states, Mapping | Sequence) or len(states) == 0:
-        raise ModelError(f"states must be a list of names, or a table of names and least readings, got {states!r:.60}")
+        raise ModelError(f"states must be a list of names, or a table of names and smallest readings, got {states!r:.60}")
     if len(set(map(str, states))) < len(states):
         raise ModelError(f"states: {list_some(list(states))} are not all different")
     if isinstance(states, Mapping):
         for name, edge in states.items():
             if not is_number(edge) or not -LARGEST < edge < LARGEST:
-                raise ModelError(f"states: the least reading of {quote(name)} must be a number, got {edge!r:.40}")
+                raise ModelError(f"states: the smallest reading of {quote(name)} must be a number, got {edge!r:.40}")
         if len(set(states.values())) < len(states):
             raise ModelError("states: two states begin at the same reading")
 
@@ -261,7 +261,7 @@ def _find_dialect(found: Dialect, decimal: str, *, numbers: bool) -> Dialect | N
 
 
 def _parse_reached(column: Any, actions: IntArray, name: str, findings: Findings) -> FloatArray:
-    """Return whom actions reached: 1, 0, or -1 where it is not known; note those who were reached without a decision."""
+    """Return whether actions reached arms: 1, 0, or -1 if unknown; note arms that were reached without a decision."""
     found = parse_actions(*encode(column), name, findings)
     uncalled = np.flatnonzero((found == 1) & (actions == 0))
     if uncalled.size:

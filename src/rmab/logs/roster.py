@@ -42,7 +42,7 @@ class Roster(ReadOnly):
         for n, f in np.argwhere(columns >= sizes)[:1]:
             raise ModelError(f"factor_of[{n}, {f}] must be in 0..{sizes[f] - 1}, got {columns[n, f]}")
         if len(set(self.ids)) < len(self.ids):
-            raise ModelError(f"ids: {quote(Counter(self.ids).most_common(1)[0][0])} is there twice")
+            raise ModelError(f"ids: {quote(Counter(self.ids).most_common(1)[0][0])} is given twice")
         object.__setattr__(self, "factor_of", columns)
 
     @classmethod
@@ -92,7 +92,7 @@ class Roster(ReadOnly):
         fits = [(f, k, full) for f, k, full in levels if label in (full, full.partition("=")[2])]
         if len(fits) != 1:
             there = list_some([full for _, _, full in levels], 20) or "none; name columns with groups=[...]"
-            problem = "more than one group is called" if fits else "there is no group"
-            raise ModelError(f"{what}: {problem} {quote(label)}; the groups are {there}")
+            problem = "more than one group is called" if fits else "unknown group"
+            raise ModelError(f"{what}: {problem} {quote(label)}; available: {there}")
         f, k, full = fits[0]
         return full, np.asarray(self.factor_of[:, f] == k)

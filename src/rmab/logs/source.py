@@ -62,7 +62,9 @@ def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
     there = list(table.schema.names)
     check_columns(name, there, wanted)
     columns = {one: table.column(there.index(one)) for one in wanted}
-    nested = [f"column {quote(one)} holds {each.type}, not single values" for one, each in columns.items() if _nested(each)]
+    nested = [
+        f"column {quote(one)} contains {each.type}, not single values" for one, each in columns.items() if _nested(each)
+    ]
     if nested:
         raise LogError(name, [Note(one) for one in nested])
     return Source(name, "row", columns, _same, tuple(there))
@@ -90,7 +92,7 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
                 series = series.map(str, na_action="ignore")
             columns[one] = pa.array(series, from_pandas=True)
             if _nested(columns[one]):
-                wrong.append(Note(f"column {quote(one)} holds {columns[one].type}, not single values"))
+                wrong.append(Note(f"column {quote(one)} contains {columns[one].type}, not single values"))
         except UNREADABLE:
             wrong.append(_unreadable(one, series.tolist()))
     if wrong:
@@ -103,12 +105,12 @@ def _unreadable(column: str, values: list[Any]) -> Note:
     kinds, alone = [type(one).__name__ for one in values], [k for k, one in enumerate(values) if not _readable(one)]
     if alone:
         those = list_some(sorted({kinds[k] for k in alone}))
-        what = f"column {quote(column)} holds {those} that is no number of 64 bits, text or date: {values[alone[0]]!a}"
+        what = f"column {quote(column)} contains {those}, which is not a 64-bit number, text or date: {values[alone[0]]!a}"
         return Note(what[:MOST], () if len(alone) == len(values) else tuple(alone), "row")
     known = Counter(kind for kind, one in zip(kinds, values, strict=True) if one is not None and one == one)  # noqa: PLR0124
     usual, *other = (kind for kind, _ in known.most_common())
     if not other:
-        return Note(f"column {quote(column)} holds {usual} of sizes that do not go together")
+        return Note(f"column {quote(column)} contains {usual} of different sizes")
     rows = tuple(k for k, kind in enumerate(kinds) if kind in other)
     return Note(f"column {quote(column)} mixes types: {usual} in most rows, {list_some(other)} here", rows, "row")
 
@@ -137,7 +139,7 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
     if content.startswith(SPREADSHEETS[0]) and path.suffix.lower() == ".xlsx":
         return _from_workbook(path, content, wanted)
     if content.startswith(SPREADSHEETS):
-        raise FileError(f"{path}: this spreadsheet's own format is not read; save the sheet as .xlsx or CSV (UTF-8)")
+        raise FileError(f"{path}: this spreadsheet format is not supported; save the sheet as .xlsx or CSV (UTF-8)")
     text, written = _in_utf8(path, content, encoding)
     found = CsvText(path, text).source(wanted)
     return replace(found, dialect=replace(found.dialect, encoding=written))
@@ -203,4 +205,4 @@ def _in_utf8(path: Path, content: bytes, encoding: str | None) -> tuple[bytes, s
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not in the encoding {named} ({error.reason} at byte {error.start:,})") from error
     except (LookupError, ValueError) as error:  # a ValueError: a name that no encoding can have, or half a letter
-        raise ModelError(f"encoding: there is none called {quote(named)}; for instance 'utf-8' or 'cp1252'") from error
+        raise ModelError(f"encoding: unknown encoding {quote(named)}; for example 'utf-8' or 'cp1252'") from error

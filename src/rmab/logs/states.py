@@ -56,7 +56,7 @@ def _examples(known: list[str], decimal: str) -> str:
 
 
 def _find_order(column: Any) -> list[str] | None:
-    """Return the categories of a column that has an order of its own (an ordered Categorical of pandas), or None."""
+    """Return the categories of a column with its own order (an ordered Categorical of pandas), or None."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return None
     joined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -66,7 +66,7 @@ def _find_order(column: Any) -> list[str] | None:
 def _match_names(
     words: list[str], codes: IntArray, known: list[str], findings: Findings
 ) -> tuple[tuple[str, ...], IntArray, bool]:
-    """Look the states up in a list; others are refused."""
+    """Look the states up in a list; others are errors."""
     place = {one: k for k, one in enumerate(known)}
     moved, wrong = np.full(len(words) + 1, -1, dtype=np.int64), list[tuple[int, str]]()
     for k, one in enumerate(words):
@@ -74,12 +74,12 @@ def _match_names(
         if one not in place and one != UNKNOWN:
             near = get_close_matches(one[:LONGEST], known, n=1) if len(wrong) < MANY else []
             hint = f" (did you mean {quote(near[0])}?)" if near else ""
-            wrong.append((k, f"unknown state {quote(one)}{hint}; the states are {list_some(known)}"))
+            wrong.append((k, f"unknown state {quote(one)}{hint}; available: {list_some(known)}"))
     findings.add_each(codes, wrong)
     found = np.asarray(moved[codes])
     for k, one in enumerate(known):
         if not (found == k).any():
-            findings.note(f"nobody was ever seen in the state {quote(one)}")
+            findings.note(f"no record has the state {quote(one)}")
     return tuple(known), found, True
 
 

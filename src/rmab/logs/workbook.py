@@ -23,7 +23,7 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         with ZipFile(io.BytesIO(content)) as packed:
             check_unpacked(name, len(content), sum(one.file_size for one in packed.infolist()))
         sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # what the file says of its size may be wrong, or up to a stray cell far away
+        sheet.reset_dimensions()  # the declared size may be wrong, or include a stray cell far away
         rows = list(sheet.iter_rows(values_only=True))
     except (FileError, ModelError):
         raise
@@ -31,16 +31,16 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
     unknown = _uncalculated(content, rows) if _has_formulas(content) else []
     if unknown:
-        what = "a formula without a stored result: open the file in a spreadsheet program, save it, and use that file"
+        what = "a formula without a stored result; open the file in a spreadsheet program, save it, and try again"
         raise LogError(name, [Note(f"{list_some(unknown)}: {what}")])
     while rows and all(one is None for one in rows[-1]):
         rows.pop()
     if len(rows) < 2:
-        raise LogError(name, [Note("there is no row below a header in the first sheet")])
+        raise LogError(name, [Note("the first sheet has no rows below a header")])
     header = {k: str(one).strip() for k, one in enumerate(rows[0]) if one is not None}
     wide = [n for n, row in enumerate(rows[1:], 2) if any(one is not None and k not in header for k, one in enumerate(row))]
     if wide or len(set(header.values())) < len(header):
-        what = "a cell without a name of its column in the first line" if wide else "two columns have the same name"
+        what = "a cell in a column without a name in the first line" if wide else "two columns have the same name"
         raise LogError(name, [Note(what, tuple(wide))])
     return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
 

@@ -13,10 +13,10 @@ from rmab.play import Policy, checked_states
 
 
 class Planner(Protocol):
-    """Any function of a problem and a reward that returns a policy, or raises ModelError where it does not apply.
+    """Any function of a problem and a reward that returns a policy, or raises ModelError if it does not apply.
 
-    The reward is an array (N, S, 2), or (N, K, S, 2) with K phases. A planner with a keyword `fluid` is given the fluid plan
-    that `rmab.plan` has solved anyway. `rmab.testing.check_planner` tests the contract.
+    The reward is an array (N, S, 2), or (N, K, S, 2) with K phases. A planner with a keyword `fluid` receives the fluid plan
+    that `rmab.plan` has already solved. `rmab.testing.check_planner` tests the contract.
 
     Examples
     --------
@@ -42,13 +42,13 @@ def check_states(
     Parameters
     ----------
     problem : Problem
-        What the policy decides for.
+        The problem of the policy.
     h : int
         The step, from 0.
     states : array_like of int, shape (N,)
         The state of every arm.
     rng : numpy.random.Generator
-        What the policy draws from.
+        Random generator of the policy.
     any_step : bool
         Whether steps beyond the horizon are accepted.
 
@@ -59,7 +59,7 @@ def check_states(
     Raises
     ------
     PolicyError
-        Where the problem has no such step, or an arm no such state.
+        If the step or a state is out of range.
 
     Examples
     --------

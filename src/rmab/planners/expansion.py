@@ -1,14 +1,14 @@
-"""Set expansion: a growing set of arms follows the plan of an endless horizon; the others give way to them.
+"""Set expansion: a growing set of arms follows an infinite-horizon plan; the others yield to them.
 
-A set of arms can go on following its plan, whatever the others do, as long as the budget has room for what it may ask for.
-With m the part of all arms that the set has, x the parts of all arms that it has in each state, and mu the masses of the
-plan, it asks for no more than
+A set of arms can keep following its plan, regardless of the others, as long as the budget covers what it may need.
+With m the share of arms in the set, x the shares of arms in the set and in each state, and mu the masses of the
+plan, it needs no more than
 
     alpha m + sum of (x - m mu)^+,   now and at all later steps, on average,
 
 where alpha is the budget per arm: the distance from the plan's masses never grows. So the set is focused as long as
 
-    sum of (x - m mu)^+ <= beta (1 - m),   beta = alpha, or min(alpha, 1 - alpha) where the budget is exact.
+    sum of (x - m mu)^+ <= beta (1 - m),   beta = alpha, or min(alpha, 1 - alpha) if the budget is exact.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from rmab.common import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import PolicyError
 from rmab.model import Problem
 from rmab.planners.contract import check_states
-from rmab.planners.endless import checked_mass, checked_shares, draw_wanted, solve_endless
+from rmab.planners.infinite import checked_mass, checked_shares, draw_wanted, solve_infinite
 from rmab.planners.question import QuestionPolicy, question_format
 from rmab.solvers.stationary.average import AverageFluid
 
-WHOLE = 1e-9  # what a number of arms may be below a whole one by rounding
-TURNS = 100  # Newton steps, each to another piece of a function that has fewer
+WHOLE = 1e-9  # rounding tolerance of a number of arms
+TURNS = 100  # limit of Newton steps; the function has fewer pieces
 
 
 class SetExpansion(QuestionPolicy):
-    """A set of arms does what its plan wants. It grows while the budget has room for it, and shrinks where it has not.
+    """A set of arms follows its plan. It grows while the budget covers it, and shrinks otherwise.
 
     The set-expansion policy of Hong, Xie, Chen & Wang (2024, "Unichain and aperiodicity are sufficient for asymptotic
-    optimality of average-reward restless bandits"). Where the plan has one recurrent class and is not periodic, the loss per
-    arm vanishes as the number of like arms grows. Arms of several blocks join in proportion.
+    optimality of average-reward restless bandits"). If the plan has one recurrent class and is not periodic, the loss per
+    arm vanishes as the number of identical arms grows. Arms of several blocks join in proportion.
 
     It has a memory, the set: `begin` returns the policy of one episode. `rmab.simulate` and `rmab.simulate_many` call it.
 
     Parameters
     ----------
     problem : Problem
-        Arms and budget; start and horizon are of no consequence.
+        Arms and budget; start and horizon are ignored.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     average : AverageFluid, optional
@@ -49,7 +49,7 @@ class SetExpansion(QuestionPolicy):
     Raises
     ------
     ModelError
-        Where the arguments do not fit, depend on the time, or the plan is another's.
+        If arguments do not fit or depend on time, or the plan belongs to another problem.
 
     Examples
     --------
@@ -63,15 +63,15 @@ class SetExpansion(QuestionPolicy):
     """
 
     share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
-    mass: FloatArray  # (C, S, 2) the part of the steps in a state, passive and active
-    aim: FloatArray  # (C * S,) the part of all arms that the plan has in each state of each block
-    slack: float  # what the budget leaves per arm that is not in the set
+    mass: FloatArray  # (C, S, 2) the share of the steps in a state, passive and active
+    aim: FloatArray  # (C * S,) the plan's share of all arms in each state of each block
+    slack: float  # budget per arm outside the set
 
     ANSWER = ("share", "mass")
     FORMAT = question_format("rmab policy set-expansion", *ANSWER)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = solve_endless(problem, reward, average, "SetExpansion")
+        table, plan = solve_infinite(problem, reward, average, "SetExpansion")
         self._hold(problem, table, share=plan.share, mass=plan.mass)
 
     def _prepare(self) -> None:
@@ -82,17 +82,17 @@ class SetExpansion(QuestionPolicy):
         self._set(share=checked_shares(self), mass=mass, aim=frozen(aim / aim.sum()), slack=slack)
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> ExpansionEpisode:
-        """Return the policy of one episode from these states (N,), with a memory of its own."""
+        """Return the policy of one episode from these states (N,), with its own memory."""
         check_states(self.problem, 0, states, rng)
         return ExpansionEpisode(self)
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
-        """Raise PolicyError: there is no memory before `begin`."""
-        raise PolicyError("SetExpansion needs a memory for every episode: ask policy.begin(states, rng).act(h, states, rng)")
+        """Raise PolicyError: no memory before `begin`."""
+        raise PolicyError("SetExpansion needs a memory for every episode; use policy.begin(states, rng).act(h, states, rng)")
 
 
 class ExpansionEpisode:
-    """One episode of `SetExpansion`: what `begin` returns. Ask it once at every step; threads must not share it.
+    """One episode of `SetExpansion`: what `begin` returns. Call it once at every step; threads must not share it.
 
     focus  (N,) bools, the arms that follow their plans, as of the last step.
     """
@@ -104,19 +104,19 @@ class ExpansionEpisode:
         return f"ExpansionEpisode({self.policy.problem!r})"
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is asked once."""
+        """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is called once."""
         policy = self.policy
         now = check_states(policy.problem, h, states, rng, any_step=True)
         self.focus = self._expanded(now)
         wanted = draw_wanted(policy, now, rng)
-        level = np.where(wanted, np.where(self.focus, 0, 1), np.where(self.focus, 3, 2))  # those outside give way
+        level = np.where(wanted, np.where(self.focus, 0, 1), np.where(self.focus, 3, 2))  # those outside stay passive
         turn = np.argsort(level + rng.random(now.size))
         active = np.zeros(now.size, dtype=bool)
         active[turn[: int(policy.problem.slots[0])]] = True
         return active if policy.problem.exact else active & wanted
 
     def _expanded(self, states: IntArray) -> BoolArray:
-        """(N,) the new set: the largest that has all of the last one, or the largest part of it, where that is too much."""
+        """(N,) the new set: the largest superset of the last one, or its largest subset if that exceeds the budget."""
         policy, count = self.policy, states.size
         place = policy.blocks.block_of * policy.problem.arms.states + states
         every, inside = (np.bincount(place[one], minlength=policy.aim.size) for one in (slice(None), self.focus))
@@ -135,8 +135,8 @@ class ExpansionEpisode:
 def largest_set(least: FloatArray, most: FloatArray, aim: FloatArray, slack: float) -> FloatArray:
     """Return z between least and most with the largest sum m for which sum of (z - m aim)^+ is at most slack (1 - m).
 
-    For a given m the least such sum is the larger of sum of (m aim - most)^+ and sum of (least - m aim)^+. Less what is
-    allowed that is convex in m, and piecewise linear: Newton's method from the right reaches the largest m in as many steps
+    For a given m the smallest such sum is the larger of sum of (m aim - most)^+ and sum of (least - m aim)^+. Minus the
+    limit, that is convex in m, and piecewise linear: Newton's method from the right reaches the largest m in as many steps
     as there are pieces. The set of all `least` must be allowed.
     """
     part = float(most.sum())
@@ -151,6 +151,6 @@ def largest_set(least: FloatArray, most: FloatArray, aim: FloatArray, slack: flo
             break
         part = max(part - excess / slope, float(least.sum()))
     found = np.clip(part * aim, least, most)
-    room = part - found.sum()  # what clipping has taken or added, spread over those that have room
+    room = part - found.sum()  # spread what clipping removed or added over the rest
     free = most - found if room > 0 else found - least
     return np.asarray(found + room * free / max(float(free.sum()), 1e-300))

@@ -16,12 +16,12 @@ from rmab.solvers.checks import check_one_cost, check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
 
 ABOUT_RULE: Any = Field(
-    description="use of the budget: always, on arms with a positive index, or on all that it does not harm"
+    description="use of the budget: always, on arms with a positive index, or on all arms that activation does not harm"
 )
 RuleOption = Annotated[Rule, ABOUT_RULE]
-Strict = Annotated[bool, Field(description="whether to refuse problems with arms that are not indexable")]
-Lookahead = Annotated[bool, Field(description="whether the next reward counts")]
-Episode = Annotated[int, Field(description="number of the episode, which begins where the one before ended")]
+Strict = Annotated[bool, Field(description="whether to reject problems with arms that are not indexable")]
+Lookahead = Annotated[bool, Field(description="whether to include the effect on the next reward")]
+Episode = Annotated[int, Field(description="number of the episode, which continues the turns of the previous one")]
 
 
 def occupancy_index(
@@ -41,11 +41,11 @@ def occupancy_index(
     problem : Problem
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'fill', 'at-most', 'auto'}
-        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+        Whether the budget is always used, only on arms with a positive index, or on all arms that activation does not harm.
     rounding : {'top', 'dependent', ...}
         How indices become a set of arms, as in `IndexPolicy`.
 
@@ -57,7 +57,7 @@ def occupancy_index(
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, or the plan is another's.
+        If an argument is wrong, or the plan belongs to another problem or reward.
 
     Examples
     --------
@@ -77,21 +77,21 @@ sample_occupancy = partial(occupancy_index, rule="at-most", rounding="dependent"
 def lagrangian_index(
     problem: Problem, reward: ArrayLike, *, fluid: Fluid | None = None, rule: RuleOption = "auto"
 ) -> IndexPolicy:
-    """Index of a state: what activating is worth, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
+    """Index of a state: the gain of activating, Q(s,1) - Q(s,0), when later activations cost the fluid plan's prices.
 
-    It is defined in every state, visited by the plan or not. Where arms have different costs, it is per unit of cost.
+    It is defined in every state, visited by the plan or not. If arms have different costs, it is per unit of cost.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
     rule : {'auto', 'fill', 'at-most'}
-        Whom the budget may be used on: on all that it does not harm, on anybody as long as there is some left, or on arms
-        with a positive index only. The budget of an exact problem is always spent.
+        Use of the budget: on all arms that activation does not harm, on any arms until the budget is used, or only on arms
+        with a positive index. The budget of an exact problem is always spent.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def lagrangian_index(
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, or the plan is another's.
+        If an argument is wrong, or the plan belongs to another problem or reward.
 
     Examples
     --------
@@ -118,20 +118,20 @@ def lagrangian_index(
 def myopic_index(
     problem: Problem, reward: ArrayLike, *, lookahead: Lookahead = True, rule: RuleOption = "auto"
 ) -> IndexPolicy:
-    """Index of a state: what activating pays now, r1 - r0, plus what it changes in the next passive reward, (P1 - P0) r0.
+    """Index of a state: the gain of activating now, r1 - r0, plus its effect on the next passive reward, (P1 - P0) r0.
 
-    The next reward is that of the next step's phase. Where arms have different costs, it is per unit of cost.
+    The next reward is that of the next step's phase. If arms have different costs, it is per unit of cost.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     lookahead : bool
-        Whether the second part counts. At the last step it never does.
+        Whether to include the second part, which is 0 at the last step.
     rule : {'fill', 'at-most', 'auto'}
-        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+        Whether the budget is always used, only on arms with a positive index, or on all arms that activation does not harm.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def myopic_index(
     Raises
     ------
     ModelError
-        Where this is no problem, or the reward does not fit it.
+        If an argument is wrong.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def myopic_index(
     """
     table = checked_table(problem, reward, "planners.myopic_index")
     expect(lookahead, bool, "lookahead")
-    table -= table.min(axis=(1, 2), keepdims=True)  # a constant changes no index, but rounding
+    table -= table.min(axis=(1, 2), keepdims=True)  # a constant only changes rounding
     _check_table("myopic_index", problem)
     count, phases, phase_of = problem.arms.count, problem.phases, problem.phase_of
     kernels, pays = problem.arms.group_kernels, parted(table, phases)
@@ -179,9 +179,9 @@ def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0
     problem : Problem
         Arms, start states, budget and horizon.
     reward : optional
-        Of no consequence: it makes the function a planner.
+        Ignored: it makes the function a planner.
     episode : int
-        The episode t: it begins where t - 1 ended.
+        Number of the episode, which continues the turns of the previous one.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def round_robin(problem: Problem, reward: object = None, *, episode: Episode = 0
     Raises
     ------
     ModelError
-        Where this is no problem, or the episode no whole number.
+        If an argument is wrong.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def random_policy(problem: Problem, reward: object = None) -> IndexPolicy:  # no
     problem : Problem
         Arms, start states, budget and horizon.
     reward : optional
-        Of no consequence: it makes the function a planner.
+        Ignored: it makes the function a planner.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def random_policy(problem: Problem, reward: object = None) -> IndexPolicy:  # no
     Raises
     ------
     ModelError
-        Where this is no problem.
+        If the problem is not a Problem.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def random_policy(problem: Problem, reward: object = None) -> IndexPolicy:  # no
 
 
 def _check_table(name: str, problem: Problem) -> None:
-    """Raise ModelError where there is no room for indices (N, H, S), made and then kept."""
+    """Raise ModelError if a table of indices (N, H, S) does not fit in memory."""
     shape = (problem.arms.count, problem.horizon, problem.arms.states)
     check_memory(f"{name}, a table (N, H, S) = {shape},", 16.0 * shape[0] * shape[1] * shape[2])
 

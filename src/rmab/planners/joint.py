@@ -15,7 +15,7 @@ from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
 LARGEST = 50_000  # pairs of joint state and set of arms
-MOST_ARMS = 14  # of two states or more; 2^14 joint states are nearly as many pairs
+MOST_ARMS = 14  # of two states or more; 2^14 joint states have nearly as many pairs
 
 
 def few_joint_states(problem: Problem) -> bool:
@@ -24,14 +24,14 @@ def few_joint_states(problem: Problem) -> bool:
 
 
 def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
-    """Return how often each pair is visited by a policy that no other exceeds, for this problem and reward.
+    """Return the visits of each pair under an optimal policy for this problem and reward.
 
     Parameters
     ----------
     problem : Problem
         With at most 50,000 pairs of joint state and set of arms.
     reward : (N, S, 2) or (N, K, S, 2) float array
-        What every pair pays.
+        Reward of every pair.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
     Raises
     ------
     ModelError
-        Where there are more pairs.
+        If there are more pairs.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class _Joint:
         return chosen[::-1]
 
     def allowed(self, active: BoolArray, h: int) -> BoolArray:
-        """(S, ..., S) in which joint states these arms (N,) keep the budget of step h together."""
+        """(S, ..., S) the joint states in which these arms (N,) are within the budget of step h."""
         problem = self.problem
         if problem.weights is None or problem.weights.ndim == 1:
             return np.full(self.shape, problem.keeps_budget(active, h, np.zeros(active.size, dtype=np.int64)))

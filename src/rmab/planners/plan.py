@@ -1,8 +1,8 @@
-"""The best policy for a problem that is known: planners return candidates, which are simulated until the best is clear.
+"""The best policy for a known problem: planners return candidates, which are simulated until the best is clear.
 
-No policy wins everywhere: an index that is all but optimal for one kind of arms is poor for another. So several are tried in
-the same episodes, and those that have clearly fallen behind the leader are dropped, at first after a few. What the winner
-earns is measured on other episodes than those that made it win.
+No policy is best everywhere: an index that is nearly optimal for one kind of arms is poor for another. So several play
+the same episodes, and those that are clearly behind the leader are dropped, the first after a few. The winner's value
+is measured on episodes that were not used to choose it.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ Candidates: TypeAlias = "Iterable[Single | tuple[str, Single]] | Mapping[str, Si
 
 @dataclass(frozen=True, eq=False)
 class PlanResult(Stored):
-    """The best policy that was found, as `rmab.plan` returns it. It can be saved and loaded, policy and numbers.
+    """The best policy found by `rmab.plan`. It can be saved and loaded, with its numbers.
 
     Attributes
     ----------
     name : str
-        Which candidate it is.
+        Name of the candidate.
     policy : Policy
-        What decides: `policy.act(h, states, rng)`.
+        The policy: `policy.act(h, states, rng)`.
     value, stderr : float
-        What it earns an episode, on episodes that had no part in choosing it, and the standard error of that.
+        Mean reward per episode, on episodes that were not used to choose it, and its standard error.
     bound : float
-        What no policy can earn more than.
+        Upper bound on the value of any policy.
     candidates : tuple of Candidate
         All of them, the best first.
     optimum : float or None
-        What the best of all policies earns, exactly, where arms are so alike that this is quickly computed.
+        Exact value of an optimal policy, if it is quick to compute because many arms are identical.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PlanResult(Stored):
 
     @property
     def short(self) -> float:
-        """How far the value lies below the bound, relative to the bound; NaN where that is 0."""
+        """How far the value lies below the bound, relative to the bound; NaN if that is 0."""
         return (self.bound - self.value) / abs(self.bound) if self.bound else np.nan
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ class PlanResult(Stored):
                 least = ", 0 or more" if name == "stderr" else ""
                 raise ModelError(f"{name} must be a finite number{least}, got {fields[name]!r:.40}", field=name)
         if not isinstance(fields["name"], str) or fields["name"] not in (one.name for one in rows if not one.why):
-            raise ModelError(f"name: {fields['name']!r:.40} is none of the candidates", field="name")
+            raise ModelError(f"name: {fields['name']!r:.40} is not one of the candidates", field="name")
         value, stderr, bound = (float(fields[name]) for name in ("value", "stderr", "bound"))
         return cls(
             fields["name"], policy, value, stderr, bound, rows, float(fields["optimum"]) if "optimum" in fields else None
@@ -131,36 +131,36 @@ def plan(
     problem : Problem
         Arms, start, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     candidates : list or mapping, optional
         Planners to try: names of `rmab.list_planners()`, `module:planner`, functions of a problem and a reward, tables of a
         name and options (``{"name": "rolling", "window": 5}``), or pairs (name, planner); or a mapping of name to planner.
         By default 'lagrangian' (the index at the fluid plan's prices),
         'occupancy' (its shares, as probabilities), 'whittle', 'whittle-finite', 'rolling' (planned again at every step), and
-        from the plan of an endless horizon 'stationary' (its index), 'id' and 'ftva'. One that does not apply to the
+        from an infinite-horizon plan 'stationary' (its index), 'id' and 'ftva'. One that does not apply to the
         problem, or fails, is reported with its reason.
     episodes : int, default 100
-        Most episodes that a candidate plays in the race, and those that measure the winner. 'rolling' takes the most time:
+        Most episodes per candidate in the race, and episodes that measure the winner. 'rolling' takes the most time:
         some milliseconds a step.
     seed : int
-        Of the simulations: the same seed leads to the same answer, where no time limit is reached.
+        Random seed of the simulations. The same seed gives the same result, unless a time limit is reached.
     time_limit : float, optional
-        Seconds after which nothing new is begun: candidates that have not played are reported as such, and the best so far
+        Seconds after which nothing new starts: candidates that have not played are reported as such, and the best so far
         is measured in 10 episodes. The first candidate always plays, so put a quick one first.
     progress : function, optional
-        Called with a line on what is being done.
+        Called with a line of text about the progress.
 
     Returns
     -------
     PlanResult
-        The best policy, what it earns, and what became of the others.
+        The best policy, its value, and the results of all candidates.
 
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, or a candidate is unknown.
+        If an argument is wrong, or a candidate is unknown.
     SolverError
-        Where the fluid bound cannot be certified.
+        If the fluid bound cannot be certified.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def plan(
         raise ModelError(f"episodes must be at least 2, got {most}")
     number, ends = as_seed(seed), perf_counter() + (np.inf if time_limit is None else as_amount(time_limit, "time_limit"))
     if progress is not None and not callable(progress):
-        raise ModelError(f"progress must be a function of a line, got {type(progress).__name__}")
+        raise ModelError(f"progress must be a function of a line of text, got {type(progress).__name__}")
     report = progress or (lambda _: None)
     report("solving the fluid plan")
     fluid = solve_fluid(problem, table)
@@ -200,12 +200,12 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     Returns
     -------
     Policy
-        It decides the same, to the byte, as the one that was saved.
+        A policy with exactly the same decisions as the saved one.
 
     Raises
     ------
     FileError, ModelError, PolicyError
-        Where the file cannot be read, holds something else, or its fields do not fit.
+        If the file cannot be read, contains something else, or is not valid.
 
     Examples
     --------
@@ -239,12 +239,12 @@ def _planners(candidates: Candidates | None) -> dict[str, Planner]:
             raise ModelError(f"two candidates have the name {name!r}; give them as (name, planner)")
         planners[name] = planner if callable(planner) else make_planner(**table)
     if not planners:
-        raise ModelError("candidates: at least one is needed")
+        raise ModelError("candidates must have at least one planner")
     return planners
 
 
 def _name_of(planner: Any) -> Any:
-    """Return what a planner is called: its name, with options if any, or that of its function or class."""
+    """Return the name of a planner, with its options, or that of its function or class."""
     if isinstance(planner, Mapping):
         options = ", ".join(f"{key}={value}" for key, value in planner.items() if key != "name")
         return f"{planner.get('name')}, {options}" if options else planner.get("name")

@@ -1,6 +1,6 @@
-"""Policies that are defined by a question: a problem, a reward, and the numbers of a plan that are not computed twice.
+"""Policies that are stored as a question: a problem, a reward, and the numbers of a plan that are not recomputed.
 
-They are pickled and stored as that question, so that a copy decides the same, to the byte, on any machine.
+They are pickled and stored as that question, so that a copy makes exactly the same decisions on any machine.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from rmab.play.compiled.selection import add_drawn
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks, too_dear
 
-ROUNDING = 1e-6  # by which numbers of a plan may miss their range
+ROUNDING = 1e-6  # tolerance of numbers of a plan outside their range
 
 
 class QuestionPolicy(ReadOnly, Stored):
     """Base of policies for one problem and reward. `ANSWER` names the attributes that are stored with the question.
 
-    A subclass calls `_hold` in its constructor, and derives everything else in `_prepare`.
+    A subclass calls `_hold` in its constructor, and computes everything else in `_prepare`.
     """
 
     problem: Problem
@@ -102,10 +102,10 @@ def checked_answer(
 def systematic(
     share: FloatArray, place: IntArray, budget: int, rng: np.random.Generator, *, exact: bool = False
 ) -> BoolArray:
-    """(N,) which arms are active, each with probability share (N,): arms of the same place (N,) are next to each other.
+    """(N,) which arms are active, each with probability share (N,): arms with the same place (N,) are adjacent.
 
     The number of active arms of every place, and of all, is the sum of their shares rounded up or down, and never more than
-    the budget. Which arms of a place they are is drawn. exact: the largest shares get what rounding leaves of the budget.
+    the budget. Which arms of a place they are is drawn. exact: the largest shares get the rest of the budget.
     """
     order = np.lexsort((rng.random(share.size), place))
     reached = np.floor(np.cumsum(share[order]) + rng.random())
@@ -118,7 +118,7 @@ def systematic(
 
 
 def draw_within(share: FloatArray, cost: FloatArray, limit: float, rng: np.random.Generator) -> BoolArray:
-    """(N,) which arms are active, each with probability share (N,) but for one: their costs (N,) stay within the limit."""
+    """(N,) which arms are active, each with probability share (N,) except one: their costs (N,) stay within the limit."""
     active, stream = np.zeros(share.size, dtype=bool), rng.integers(0, 2**64, size=4, dtype=np.uint64)
     work = (np.empty(share.size), np.empty(share.size, dtype=np.int64))
     add_drawn(np.ascontiguousarray(share), np.asarray(cost), limit, stream, active, *work)

@@ -1,4 +1,4 @@
-"""A race of policies: they play the same episodes, a few more at a time, and who has clearly fallen behind drops out."""
+"""A race of policies: they play the same episodes, a few more at a time, and those that are clearly behind drop out."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from rmab.play import Batch, Policy, simulate_many
 from rmab.solvers.fluid.fluid import Fluid
 
 FEW = 10  # episodes after which candidates may be dropped; then twice as many, and so on
-CLEAR = 3.0  # errors of the difference, in the same episodes: then a candidate has fallen behind
-ROUNDING = 1e-9  # of the bound
+CLEAR = 3.0  # standard errors of the difference, in the same episodes, that count as clearly behind
+ROUNDING = 1e-9  # relative to the bound
 LATE = "the time limit was reached before it could play"
-RACE, PROOF = 0, 1  # keys of the random streams: of the race, and of the episodes that measure the winner
+RACE, PROOF = 0, 1  # keys of the random streams: race, and measurement of the winner
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What became of one candidate.
+    """Result of one candidate.
 
     Attributes
     ----------
     name : str
-        Of the planner.
+        Name of the planner.
     episodes : int
-        Episodes that it played in the race; 0 where it does not apply or failed.
+        Episodes that it played in the race; 0 if it does not apply or failed.
     mean, stderr : float
-        What it earned an episode in the race, and the standard error of that.
+        Mean reward per episode in the race, and its standard error.
     behind, behind_stderr : float
-        What the winner earned more, episode by episode with the same random numbers, in those that both played.
+        Mean lead of the winner in the episodes that both played, with the same random numbers, and its standard error.
     seconds : float
-        What an episode took, mostly to decide.
+        Time per episode, mostly for decisions.
     why : str
-        Why it does not apply, or how it failed; empty where it does.
+        Why it does not apply, or how it failed; empty otherwise.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Race:
     def __init__(
         self, problem: Problem, reward: FloatArray, bound: float, seed: int, progress: Progress, ends: float = np.inf
     ) -> None:
-        self.ends = ends  # on the clock of `perf_counter`: nothing is begun after it that has not been begun
+        self.ends = ends  # on the clock of `perf_counter`: nothing new starts after it
         self.problem, self.reward, self.bound, self.seed, self.progress = problem, reward, bound, seed, progress
         self.policies: dict[str, Policy] = {}
         self.earned: dict[str, FloatArray] = {}
@@ -93,7 +93,7 @@ class Race:
             self.entries[name] = Candidate(name, why=f"it returned {type(policy).__name__}, not a policy")
 
     def run(self, most: int) -> tuple[str, Batch]:
-        """Return the name of the best, and the episodes that measure it; SolverError where there is none."""
+        """Return the name of the best, and the episodes that measure it; SolverError if there is none."""
         left, done = self._sound(), 0
         if not left:
             raise SolverError(f"plan: no candidate applies ({'; '.join(one.why for one in self.entries.values())})")
@@ -107,7 +107,7 @@ class Race:
                 self.earned[name] = np.append(self.earned[name], [] if batch is None else batch.rewards)
             else:
                 done += more
-            if done:  # what only some have played is not compared
+            if done:  # episodes that only some have played are not compared
                 self.earned.update({name: self.earned[name][:done] for name in left})
             for name in [name for name in left if not self.earned[name].size and not self.entries[name].why]:
                 self.entries[name] = replace(self.entries[name], why=LATE)
@@ -123,7 +123,7 @@ class Race:
                 return best, proof
 
     def _play(self, name: str, key: tuple[int, ...], episodes: int) -> Batch | None:
-        """Play more episodes, the same for all; None, and it is out, where it fails."""
+        """Play more episodes, the same for all; None, and it drops out, if it fails."""
         start, rng = perf_counter(), np.random.default_rng((self.seed, *key))
         try:
             batch = simulate_many(self.problem, self.policies[name], self.reward, rng, episodes)
@@ -143,22 +143,22 @@ class Race:
         return [name for name in self.policies if not self.entries[name].why]
 
     def _best(self, names: list[str]) -> str:
-        """Return the best of these; of all others, where each of these has failed."""
+        """Return the best of these; or of all others if each of these has failed."""
         sound = self._sound()
         if not sound:
             raise SolverError(f"plan: every candidate failed ({'; '.join(one.why for one in self.entries.values())})")
         return max([name for name in names if name in sound] or sound, key=lambda name: float(self.earned[name].mean()))
 
     def _behind(self, name: str, best: str) -> tuple[float, float]:
-        """Return how far a candidate is behind, in the episodes that both played, and the standard error of that."""
+        """Return how far a candidate is behind, in the episodes that both played, and its standard error."""
         both = min(self.earned[name].size, self.earned[best].size)
         apart = self.earned[best][:both] - self.earned[name][:both]
         return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(both)) if both > 1 else np.nan
 
     def _is_behind(self, name: str, best: str) -> bool:
-        """Return whether a candidate is clearly behind, by what was seen and by what was not.
+        """Return whether a candidate is clearly behind, also considering rare episodes.
 
-        Episodes that are all alike prove nothing where a rare one pays much: it may be worth what is missing to the bound.
+        Identical episodes prove nothing if a rare one pays much: it may be worth the whole distance to the bound.
         """
         behind, error = self._behind(name, best)
         unseen = max(self.bound - float(self.earned[best].mean()), 0.0) / np.sqrt(self.earned[best].size)
@@ -187,6 +187,6 @@ def _takes_fluid(planner: Planner) -> bool:
 
 
 def _line(error: Exception) -> str:
-    """Return an error in one line; of one that is not ours, with its type."""
+    """Return an error in one line; with its type unless it is from this library."""
     line = " ".join(str(error).split())
     return line if isinstance(error, RmabError) else f"{type(error).__name__}: {line:.300}"

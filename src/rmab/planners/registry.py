@@ -25,26 +25,26 @@ CANDIDATES = (
 PLANNERS = Registry(
     "planner",
     [
-        Entry("lagrangian", "rmab.planners.indices:lagrangian_index", "what activating is worth at the fluid plan's prices"),
+        Entry("lagrangian", "rmab.planners.indices:lagrangian_index", "gain of activating at the fluid plan's prices"),
         Entry("occupancy", "rmab.planners.indices:sample_occupancy", "shares of the fluid plan", "Xiong & Li, ICML 2024"),
-        Entry("whittle", "rmab.planners.whittle:plan_whittle", "Whittle indices of an endless horizon", "Whittle, 1988"),
+        Entry("whittle", "rmab.planners.whittle:plan_whittle", "Whittle indices of an infinite horizon", "Whittle, 1988"),
         Entry(
             "whittle-finite", "rmab.planners.whittle:plan_whittle_finite", "Whittle indices of every step", "Whittle, 1988"
         ),
         Entry("rolling", "rmab.planners.rolling:Rolling", "a plan of the next steps, solved again at every step"),
         Entry("lp-update", "rmab.planners.rolling:LpUpdate", "the fluid LP at every step", "Gast, Gaujal & Yan, 2023"),
-        Entry("stationary", "rmab.planners.endless:stationary_index", "an index for an endless horizon", "Verloop, 2016"),
+        Entry("stationary", "rmab.planners.infinite:stationary_index", "an index for an infinite horizon", "Verloop, 2016"),
         Entry(
-            "id", "rmab.planners.endless:IdPolicy", "the actions that plans want, in a fixed order of arms", f"{HONG}, 2024"
+            "id", "rmab.planners.infinite:IdPolicy", "actions drawn from the plan, in a fixed order of arms", f"{HONG}, 2024"
         ),
-        Entry("ftva", "rmab.planners.endless:Ftva", "arms follow virtual twins that have no budget", f"{HONG}, 2023"),
+        Entry("ftva", "rmab.planners.infinite:Ftva", "arms follow simulated twins without a budget", f"{HONG}, 2023"),
         Entry(
             "set-expansion",
             "rmab.planners.expansion:SetExpansion",
-            "a growing set of arms follows the plan, the others give way",
+            "a growing set of arms follows the plan, the others yield",
             f"{HONG}, 2024",
         ),
-        Entry("myopic", "rmab.planners.indices:myopic_index", "what activating pays now and changes in the next reward"),
+        Entry("myopic", "rmab.planners.indices:myopic_index", "gain of activating in this and the next reward"),
         Entry("round-robin", "rmab.planners.indices:round_robin", "all arms in turn"),
         Entry("random", "rmab.planners.indices:random_policy", "a random set of arms at every step"),
     ],
@@ -60,7 +60,7 @@ def list_planners() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The name of every planner, with one line on what it is.
+        The name of every planner, with a one-line description.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def make_planner(name: str, **options: object) -> Planner:
     Raises
     ------
     ModelError
-        Where there is no such planner, or with everything that is wrong with the options.
+        If the planner is unknown, or options are wrong; names all of them.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Plans that are made again at every step, from the states that really occurred: LP-update, and the rolling plan.
+"""Plans that are recomputed at every step, from the current states: LP-update, and the rolling plan.
 
-LP-update (Gast, Gaujal & Yan, 2023) solves the fluid LP of the rest of the episode. The rolling plan is quicker: it looks
-ahead over a window, behind which a state is worth what
-the fluid plan of the whole episode says, and its plan is softened (`soften`), so that it is a smooth function of the
+LP-update (Gast, Gaujal & Yan, 2023) solves the fluid LP of the rest of the episode. The rolling plan is quicker: it plans
+ahead over a window, after which the value of a state is that of
+the fluid plan of the whole episode. Its plan is softened (`soften`), so that it is a smooth function of the
 prices and starts from those of the step before.
 """
 
@@ -29,31 +29,31 @@ from rmab.solvers.priced.program import units_of
 
 Window = Annotated[int, Field(ge=1, description="number of steps to plan ahead")]
 WINDOW = 10  # steps
-STEEPNESS = 100.0  # beta times what a decision is worth: three times and a third of it earn about the same
-NARROW = 1e-2  # of the range of the rewards, the least that a decision is taken to be worth
-STEEPEST = 1e6  # ... of the rewards at hand
-SOFTEST = 0.1  # part of it down to which a plan is softened where it cannot be certified
-TOLERANCE = 1e-3  # of every softened plan, relative: rounding to whole arms costs more
+STEEPNESS = 100.0  # beta times the typical value of a decision: three times or a third of it earn about the same
+NARROW = 1e-2  # smallest assumed value of a decision, relative to the range of the rewards
+STEEPEST = 1e6  # ... of the current rewards
+SOFTEST = 0.1  # smallest factor on beta if a plan cannot be certified
+TOLERANCE = 1e-3  # relative tolerance of softened plans: rounding to whole arms costs more
 
 
 class LpUpdate(QuestionPolicy):
-    """A policy that solves the fluid LP again at every step, from the states at hand, and takes the plan's first step.
+    """A policy that solves the fluid LP again at every step, from the current states, and executes the plan's first step.
 
-    What the plan splits within a block and state is rounded by systematic sampling in a random order, block by block and
-    state by state: each count is the planned mass rounded up or down, and all together never exceed the budget. An episode
-    takes H LPs, each started from the basis of the whole one. Threads may share a policy: each call has a solver to itself.
+    Fractional shares within a block and state are rounded by systematic sampling in a random order, block by block and
+    state by state: each count is the planned mass rounded up or down, and the total never exceeds the budget. An episode
+    takes H LPs, each started from the basis of the whole one. Threads may share a policy: each call has its own solver.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
 
     Raises
     ------
     ModelError
-        Where this is no problem, or the reward does not fit it.
+        If an argument is wrong.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class LpUpdate(QuestionPolicy):
     1
     """
 
-    _free: list[Any]  # solvers that no call uses just now
+    _free: list[Any]  # idle solvers
 
     FORMAT = question_format("rmab policy lp-update")
 
@@ -77,16 +77,16 @@ class LpUpdate(QuestionPolicy):
         self._set(_free=[])
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Solve from these states (N,) at step h and activate what the plan activates now."""
+        """Solve from these states (N,) at step h and execute the plan's first step."""
         now = check_states(self.problem, h, states, rng)
         masses = self.blocks.count_arms(now, h)
         plan = self._plan(h, masses)[:, h, :, 1]
         return self.round_shares(np.divide(plan, masses, out=np.zeros_like(masses), where=masses > 0), h, now, rng)
 
     def _plan(self, h: int, masses: FloatArray) -> FloatArray:
-        """(C, H, S, 2) the plan from step h on, where the masses (C, S) are; a solver that failed is not used again."""
+        """(C, H, S, 2) the plan from step h on, from masses (C, S); a solver that failed is not used again."""
         try:
-            lp = self._free.pop()  # pop and append are atomic: no two threads get the same
+            lp = self._free.pop()  # pop and append are atomic: no two threads get the same solver
         except IndexError:
             from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (HiGHS takes long to import)
 
@@ -97,27 +97,27 @@ class LpUpdate(QuestionPolicy):
 
 
 class Rolling(QuestionPolicy):
-    """A policy that plans the next steps again at every step, from the states at hand, and takes the first step of the plan.
+    """A policy that plans the next steps again at every step, from the current states, and executes the first step.
 
-    What the plan splits within a block and state is rounded by systematic sampling, as in `LpUpdate`. Threads may share a
-    policy: what one episode remembers, its prices, belongs to the object that `begin` returns. Building it compiles what its
-    decisions need, unless that is on disk (`rmab warm` puts it there): a minute for which no decision waits.
+    Fractional shares within a block and state are rounded by systematic sampling, as in `LpUpdate`. Threads may share a
+    policy: the memory of an episode, its prices, is in the object that `begin` returns. The constructor compiles what
+    decisions need, unless that is on disk (`rmab warm` puts it there); it takes up to a minute.
 
     Parameters
     ----------
     problem : Problem
         Arms, start states, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     window : int, default 10
-        How many steps are planned at a time; those that are left, near the end.
+        Number of steps to plan ahead; fewer near the end.
     fluid : Fluid, optional
         The fluid plan of this problem and reward, to save the solve.
 
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, the window is below 1, or the plan is another's.
+        If an argument is wrong, or the plan belongs to another problem or reward.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Rolling(QuestionPolicy):
 
     window: int
     prices: FloatArray  # (H,) of the fluid plan
-    _ahead: FloatArray  # (C, H+1, S) what a state is worth from a step on, at these prices
+    _ahead: FloatArray  # (C, H+1, S) the value of a state from a step on, at these prices
     _beta: float
 
     ANSWER = ("window", "prices")
@@ -146,7 +146,7 @@ class Rolling(QuestionPolicy):
         least = -np.inf if self.problem.exact else 0.0
         prices = checked_answer(self.prices, "prices", (self.problem.horizon,), least=least)
         values, worth = self.blocks.values(prices)
-        beta = STEEPNESS / max(_stake(self.blocks, worth), NARROW * self.blocks.units().scale)
+        beta = STEEPNESS / max(_decision_value(self.blocks, worth), NARROW * self.blocks.units().scale)
         self._set(window=_checked_window(self.window), prices=prices, _ahead=frozen(values), _beta=beta)
         _compile()
 
@@ -154,7 +154,7 @@ class Rolling(QuestionPolicy):
         return f"Rolling({self.problem!r}, window {self.window})"
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Plan from these states (N,) at step h and activate what the plan activates now."""
+        """Plan from these states (N,) at step h and execute the plan's first step."""
         return RollingEpisode(self).act(h, states, rng)
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> RollingEpisode:  # noqa: ARG002
@@ -162,9 +162,9 @@ class Rolling(QuestionPolicy):
         return RollingEpisode(self)
 
     def shares(self, h: int, masses: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(C, S) the part of the masses (C, S) to activate at step h, and the prices (W,) of this and the next steps.
+        """(C, S) the share of the masses (C, S) to activate at step h, and the prices (W,) of this and the next steps.
 
-        prices (W,): where to begin.
+        prices (W,): the starting point.
         """
         blocks, problem = self.blocks, self.problem
         steps, last = slice(h, h + prices.size), h + prices.size - 1
@@ -173,7 +173,7 @@ class Rolling(QuestionPolicy):
         phase_of[-1] = blocks.phases
         time: dict[str, Any] = {"phase_of": phase_of, "discounts": problem.discounts[: prices.size]}
         limits, first = blocks.budget[steps].copy(), self._beta
-        if first * float(np.ptp(pays)) > STEEPEST:  # far more may be at stake here than from the start
+        if first * float(np.ptp(pays)) > STEEPEST:  # decisions may matter far more here than from the start
             here = units_of(blocks.kernels, kernel_of, pays, masses, phase_of, shift=blocks.most is None).scale
             first = min(first, STEEPEST / here)
         beta = first
@@ -204,27 +204,27 @@ class RollingEpisode:
         self.prices, self.step = np.empty(0), -1
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Plan from these states (N,) at step h and activate what the plan activates now."""
+        """Plan from these states (N,) at step h and execute the plan's first step."""
         now = check_states(self.rolling.problem, h, states, rng)
         share, self.prices = self.rolling.shares(h, self.rolling.blocks.count_arms(now, h), self._first_prices(h))
         self.step = h
         return self.rolling.round_shares(share, h, now, rng)
 
     def _first_prices(self, h: int) -> FloatArray:
-        """(W,) prices to begin with: those of the step before, moved on, where there are any; or the whole plan's."""
+        """(W,) initial prices: those of the last step, shifted, if there are any; otherwise the whole plan's."""
         rolling, problem = self.rolling, self.rolling.problem
-        ahead = int((problem.discounts >= FAINTEST).sum())  # what comes later counts next to nothing
+        ahead = int((problem.discounts >= FAINTEST).sum())  # later rewards count next to nothing
         prices = rolling.prices[h : h + min(rolling.window, problem.horizon - h, ahead)].copy()
         if self.step == h - 1 and h > 0:
             prices[: self.prices.size - 1] = self.prices[1:]
         return prices
 
 
-def _stake(blocks: Blocks, worth: FloatArray) -> float:
-    """Return what a decision is worth, by the root of the mean square over arms and steps, when all take the better action.
+def _decision_value(blocks: Blocks, worth: FloatArray) -> float:
+    """Return the typical value of a decision: the root mean square over arms and steps, if all take the better action.
 
-    worth (C, H, S): of activating, its price paid. Rewards may range much farther: a penalty that every plan avoids, or that
-    no plan can avoid, decides nothing.
+    worth (C, H, S): gain of activating, less its price. Rewards may range much farther: a penalty that every plan avoids, or
+    that no plan can avoid, does not matter.
     """
     share, mass = (worth > 0).astype(np.float64), np.empty((*worth.shape, 2))
     forward(blocks.kernels, blocks.phase_of, blocks.start, np.full(blocks.horizon, np.inf), share, mass)
@@ -235,8 +235,8 @@ def _stake(blocks: Blocks, worth: FloatArray) -> float:
 
 
 def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the kernel and the reward of every cell, with one phase more: the last step, of this phase, after which a state
-    is worth what `ahead` (C, S) says.
+    """Return the kernel and the reward of every cell, with one more phase: the last step of this phase, after which a state
+    has the value `ahead` (C, S).
     """
     count, phases, states = blocks.count, blocks.phases, ahead.shape[1]
     kernel_of = np.arange(count * phases).reshape(count, phases)
@@ -248,7 +248,7 @@ def _with_last(blocks: Blocks, phase: int, ahead: FloatArray) -> tuple[IntArray,
 
 @lru_cache(maxsize=1)
 def _compile() -> None:
-    """Plan something small, so that a controller's first decision does not wait for compiled code."""
+    """Plan a small problem, so that a controller's first decision does not wait for compilation."""
     kernels = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.4, 0.6], [0.2, 0.8]]]] * 2)
     reward, start, budget = np.array([[[0.0, 0.0], [1.0, 1.0]]] * 2), np.array([[3.0, 0.0], [1.0, 1.0]]), np.ones(4)
     plan = soften_blocks(frozen(kernels), reward, start, budget, 30.0, warm=np.full(4, 0.1), tolerance=TOLERANCE)

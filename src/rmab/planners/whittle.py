@@ -1,6 +1,6 @@
 """Whittle indices: the price of activation at which a state's two actions are worth the same.
 
-Endless horizon, discounted or average, or a finite one: `rmab.solvers.whittle` computes the indices of one arm.
+Infinite horizon, discounted or average, or a finite one: `rmab.solvers.whittle` computes the indices of one arm.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class WhittleResult(ReadOnly):
     Attributes
     ----------
     index : (N, S) or (N, H, S) float array
-        For an endless horizon, or a finite one; 0 in padded states. Where a range of prices leaves both actions equally
+        For an infinite horizon, or a finite one; 0 in padded states. If a range of prices makes both actions equally
         good, one of these prices; the highest, if the horizon is finite.
     indexable : (N,) bool array
-        Whether raising the price only ever makes states passive. Where it does not, a state's index is the last price at
+        Whether raising the price only ever makes states passive. If not, a state's index is the last price at
         which it becomes passive (finite horizon), or that at which the sweep makes it passive.
     problem : Problem
-        The problem, whose budget a policy keeps. Where arms have different costs, indices are per unit of cost.
+        The problem, which sets the budget of a policy. If arms have different costs, indices are per unit of cost.
 
     Examples
     --------
@@ -55,9 +55,9 @@ class WhittleResult(ReadOnly):
         return f"WhittleResult({size}, {int(self.indexable.sum())} indexable)"
 
     def policy(self, *, rule: Rule = "auto", strict: bool = False) -> IndexPolicy:
-        """Activate the arms of highest index; with rule 'fill', also those that it harms.
+        """Activate the arms of highest index; with rule 'fill', also those that activation harms.
 
-        strict: raise ModelError where an arm is not indexable.
+        strict: raise ModelError if an arm is not indexable.
         """
         if strict and not self.indexable.all():
             raise ModelError(f"{int((~self.indexable).sum())} of {self.indexable.size} arms are not indexable")
@@ -65,7 +65,7 @@ class WhittleResult(ReadOnly):
 
 
 def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None = None) -> WhittleResult:
-    """Compute the Whittle indices of an endless horizon.
+    """Compute the Whittle indices of an infinite horizon.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     discount : float, optional
-        Between 0 and 1; 1 stands for average reward. The problem's by default.
+        Between 0 and 1; 1 means average reward. The problem's by default.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
     Raises
     ------
     ModelError
-        Where something does not fit; and, at discount 1, where an arm has more than one recurrent class under some policy.
+        If an argument is wrong; and, at discount 1, if an arm has more than one recurrent class under some policy.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
     table = checked_table(problem, reward, "planners.whittle_index")
     check_costs_by_arm("whittle_index", problem)
     blocks = Blocks.of(problem, table)
-    check_timeless("whittle", problem.phases, "rmab.planners.finite_whittle_index takes them")
+    check_timeless("whittle", problem.phases, "rmab.planners.finite_whittle_index supports them")
     ahead = problem.discount if discount is None else as_share(discount, "discount")
     index, indexable = np.zeros((len(blocks.kernels), problem.arms.states)), np.ones(len(blocks.kernels), dtype=bool)
     for n in np.unique(blocks.block_of, return_index=True)[1]:
@@ -112,14 +112,14 @@ def whittle_index(problem: Problem, reward: ArrayLike, *, discount: float | None
 
 
 def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
-    """Compute the Whittle indices of every step of a finite horizon, exactly: the price is the same from there to the last.
+    """Compute the Whittle indices of every step of a finite horizon, exactly: the price is constant from that step on.
 
     Parameters
     ----------
     problem : Problem
         Arms, start, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def finite_whittle_index(problem: Problem, reward: ArrayLike) -> WhittleResult:
     Raises
     ------
     ModelError
-        Where this is no problem, or the reward does not fit it.
+        If an argument is wrong.
 
     Examples
     --------
@@ -169,9 +169,9 @@ def plan_whittle(
     problem, reward, discount
         As in `whittle_index`.
     rule : {'fill', 'at-most', 'auto'}
-        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+        Whether the budget is always used, only on arms with a positive index, or on all arms that activation does not harm.
     strict : bool
-        Whether to raise ModelError where an arm is not indexable.
+        Whether to raise ModelError if an arm is not indexable.
 
     Returns
     -------
@@ -188,5 +188,5 @@ def plan_whittle_finite(
 
 
 def _spread(index: FloatArray, indexable: BoolArray, problem: Problem, blocks: Blocks) -> WhittleResult:
-    """Give every arm what its block has."""
+    """Copy the values of each block to its arms."""
     return WhittleResult(frozen(index[blocks.block_of]), frozen(indexable[blocks.block_of]), problem)

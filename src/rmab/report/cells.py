@@ -21,7 +21,7 @@ TERMS = (
 NUMBERS = (
     "reward",
     "bound",
-    "chance",
+    "random",
     "seconds",
     "theory",
     *(f"regret_{which}" for which in COMPARATORS),
@@ -82,17 +82,17 @@ class Cell:
     def relative_of_random(self, to: str) -> Interval:
         """Return the same for the random policy: its total regret, relative to the comparator's reward."""
         best = self.totals + self.regret(to)[:, -1]
-        return interval((best - self.columns["chance"].sum(axis=1)) / np.where(best != 0, np.abs(best), np.nan))
+        return interval((best - self.columns["random"].sum(axis=1)) / np.where(best != 0, np.abs(best), np.nan))
 
-    def parts_of_chance(self, to: str) -> FloatArray:
+    def relative_by_round(self, to: str) -> FloatArray:
         """(R,) total regret of each round relative to the random policy's in the same round; NaN if that is 0."""
         lost = self.regret(to)[:, -1]
-        gap = self.totals + lost - self.columns["chance"].sum(axis=1)
+        gap = self.totals + lost - self.columns["random"].sum(axis=1)
         return np.asarray(lost / np.where(gap > ROUNDING * np.abs(self.columns["reward"]).sum(axis=1), gap, np.nan))
 
-    def of_chance(self, to: str) -> Interval:
+    def relative_to_random(self, to: str) -> Interval:
         """Return the mean regret relative to the random policy: 0 is the comparator, 1 is the random policy."""
-        return interval(self.parts_of_chance(to))
+        return interval(self.relative_by_round(to))
 
     @property
     def whole(self) -> Interval:

@@ -121,7 +121,7 @@ def _overview_chart(summary: Summary) -> list[dict[str, Any]]:
             "dots": [
                 [
                     summary.learners.index(cell.learner),
-                    *(None if one is None else 100 * one for one in _ends(cell.of_chance("O1"))),
+                    *(None if one is None else 100 * one for one in _ends(cell.relative_to_random("O1"))),
                 ]
                 for cell in page.cells
             ],

@@ -232,7 +232,12 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     figure, axes = _axes(WHOLE, 0.6 + 0.26 * count)
     learners = summary.learners
     for i, learner in enumerate(learners):
-        rows = [(k, cell.of_chance("O1")) for k, page in enumerate(pages) for cell in page.cells if cell.learner == learner]
+        rows = [
+            (k, cell.relative_to_random("O1"))
+            for k, page in enumerate(pages)
+            for cell in page.cells
+            if cell.learner == learner
+        ]
         at = [k + 0.6 * ((i + 0.5) / len(learners) - 0.5) for k, _ in rows]
         halves = np.nan_to_num([100 * found.half for _, found in rows])
         style = {**styles.point(learner), "linestyle": "", "markersize": 3.2, "capsize": 0, "elinewidth": 0.8}

@@ -63,7 +63,7 @@ def _leader(pages: list[Page], learners: list[str]) -> str:
 
     def merit(learner: str) -> tuple[int, int, float]:
         mine = [(page, cell) for page in pages for cell in page.rivals if cell.learner == learner]
-        shares = [cell.of_chance("O1").mean for _, cell in mine if not cell.adaptive]
+        shares = [cell.relative_to_random("O1").mean for _, cell in mine if not cell.adaptive]
         known = [one for one in shares if math.isfinite(one)]
         lost = sum(known) / len(known) if known else math.inf
         return sum(page.level(cell) for page, cell in mine), sum(page.rivals[0] is cell for page, cell in mine), -lost
@@ -90,7 +90,7 @@ def _beside_the_papers(pages: list[Page], leader: str) -> str:
 def _extremes(summary: Summary, leader: str) -> list[str]:
     """Describe on which tasks the regret of a learner is smallest and largest."""
     cells = [cell for page in summary.pages for cell in page.cells if cell.learner == leader and not cell.adaptive]
-    found = sorted(((cell.of_chance("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
+    found = sorted(((cell.relative_to_random("O1"), cell.task) for cell in cells), key=lambda one: one[0].mean)
     found = [one for one in found if math.isfinite(one[0].mean)]
     if not found:
         return []

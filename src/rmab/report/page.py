@@ -87,7 +87,7 @@ def _overview(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _standing(cell: Cell, to: str) -> str:
-    return f"earned {spread(interval(cell.totals))}" if cell.adaptive else share(cell.of_chance(to))
+    return f"earned {spread(interval(cell.totals))}" if cell.adaptive else share(cell.relative_to_random(to))
 
 
 def _mark(page: Page, cell: Cell) -> str:

@@ -77,12 +77,12 @@ def regret_words(page: Page) -> list[str]:
     """Give the regret of the best learner to O1, and explain a negative one. Adaptive adversaries allow no comparison."""
     if page.adaptive:
         return ["The adversary reacts to the learner, so each learner met different rewards: compare rewards, not regrets."]
-    return [_lost(page.rivals[0], page.rivals[0].of_chance("O1"))]
+    return [_lost(page.rivals[0], page.rivals[0].relative_to_random("O1"))]
 
 
 def _lost(cell: Cell, found: Interval) -> str:
     if not math.isfinite(found.mean):
-        where = "" if np.isnan(cell.parts_of_chance("O1")).all() else " in some rounds"
+        where = "" if np.isnan(cell.relative_by_round("O1")).all() else " in some rounds"
         return f"The regret of {cell.learner} has no percentage:{where} a random policy earns as much as {O1}."
     if abs(found.mean) < ROUNDING and not found.half >= ROUNDING:  # one round has no half
         return f"{cell.learner} earned as much as {O1}."

@@ -152,7 +152,7 @@ class Comparators:
             bounds[t] = scale * known[key]
         return frozen(bounds)
 
-    def chance(self) -> FloatArray:
+    def random(self) -> FloatArray:
         """(T,) mean reward of the random policy: a random set of arms at each step, as many as the budget allows."""
         return np.asarray(np.tensordot(self.rewards, self._random_visits, axes=self._random_visits.ndim))
 
@@ -199,9 +199,9 @@ class _Changed(Comparators):
         """(T,) O3 of each stretch."""
         return np.concatenate([one.o3() for one in self.stretches])
 
-    def chance(self) -> FloatArray:
+    def random(self) -> FloatArray:
         """(T,) mean reward of the random policy in each stretch."""
-        return np.concatenate([one.chance() for one in self.stretches])
+        return np.concatenate([one.random() for one in self.stretches])
 
 
 @dataclass(frozen=True)

@@ -85,16 +85,16 @@ class RunResult(ReadOnly):
         lost = total - float(self.reward.sum())
         return lost / abs(total) if total else float(np.sign(lost)) * np.inf if lost else 0.0
 
-    def chance_gap(self, to: Comparator = "O1") -> float:
+    def random_regret(self, to: Comparator = "O1") -> float:
         """Return the mean regret of the random policy to a comparator, over the whole run."""
-        return float((self.comparators.per_episode(to) - self.comparators.chance()).sum())
+        return float((self.comparators.per_episode(to) - self.comparators.random()).sum())
 
-    def share_of_chance(self, to: Comparator = "O1") -> float:
+    def relative_to_random(self, to: Comparator = "O1") -> float:
         """Return the regret of the whole run relative to the random policy: 0 is the comparator, 1 is the random policy.
 
         NaN if the random policy has no regret.
         """
-        return part_of_gap(float(self.regret(to)[-1]), self.chance_gap(to), float(np.abs(self.reward).sum()))
+        return relative_regret_of(float(self.regret(to)[-1]), self.random_regret(to), float(np.abs(self.reward).sum()))
 
     def terms(self) -> FloatArray:
         """(4, T) Term0..Term3 of each episode, which add up to its regret to O1 (Xiong & Li 2024, regret decomposition).
@@ -111,13 +111,13 @@ class RunResult(ReadOnly):
 
     def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
         """Return columns (T,) by name: the episode's results, the mean rewards of O1 (`bound`) and of the random policy
-        (`chance`), accumulated regret to each comparator, and the four terms.
+        (`random`), accumulated regret to each comparator, and the four terms.
         """
         columns: dict[str, FloatArray | IntArray] = {
             "episode": np.arange(self.reward.size),
             "reward": self.reward,
             "bound": self.comparators.o1(),
-            "chance": self.comparators.chance(),
+            "random": self.comparators.random(),
             "activations": self.activations,
             "visited": self.visited,
             "iterations": self.iterations,
@@ -146,7 +146,7 @@ class RunResult(ReadOnly):
             "reward": float(self.reward.sum()),
             "regret": {to: float(self.regret(to)[-1]) for to in comparators},
             "relative_regret": {to: self.relative_regret(to) for to in comparators},
-            "share_of_chance": {to: self.share_of_chance(to) for to in comparators},
+            "relative_to_random": {to: self.relative_to_random(to) for to in comparators},
             "terms": {f"Term{k}": float(term.sum()) for k, term in enumerate(self.terms())},
             "budget_use": used if problem.weights is None else float("nan"),
             "seconds": float(self.seconds.sum()),
@@ -160,6 +160,6 @@ class RunResult(ReadOnly):
         return f"Run({who}, {self.reward.size} episodes, reward {earned:.6g}{notes})"
 
 
-def part_of_gap(lost: float, gap: float, size: float) -> float:
+def relative_regret_of(lost: float, gap: float, size: float) -> float:
     """Return regret relative to that of the random policy; NaN if that is negligible beside rewards of this size."""
     return lost / gap if gap > ROUNDING * size and gap > 0 else float("nan")

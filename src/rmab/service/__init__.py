@@ -2,7 +2,7 @@
 
     rmab live serve programme.db
 
-docs/service.md is the guide, docs/security.md says what is promised.
+docs/service.md is the guide, docs/security.md has its guarantees.
 """
 
 from rmab.common import require

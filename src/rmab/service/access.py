@@ -1,4 +1,4 @@
-"""What a route works with: the programme that its address names, and what the caller may do in it."""
+"""Access of a route: the programme in its address, and what the caller may do in it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Key = Annotated[
     Header(alias="Idempotency-Key", max_length=200, description="The same request with the same key is one event."),
 ]
 Match = Annotated[
-    str | None, Header(alias="If-Match", max_length=1000, description="ETag that must still hold; otherwise 412.")
+    str | None, Header(alias="If-Match", max_length=1000, description="ETag that must still be current; otherwise 412.")
 ]
-NoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=1000, description="ETag that was seen: 304.")]
-AsOf = Annotated[int | None, Query(ge=1, le=2**53, description="The programme as it was known after this event.")]
+NoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=1000, description="ETag; 304 if unchanged.")]
+AsOf = Annotated[int | None, Query(ge=1, le=2**53, description="Show the programme as of this event.")]
 
 
 @dataclass(frozen=True)
 class Access:
-    """A programme and who works with it."""
+    """A programme and its user."""
 
     p: Programme
     account: Account
@@ -39,17 +39,17 @@ class Access:
     match: str | None = None
 
     def write(self, action: Callable[[Programme], T], tag: Callable[[], str] | None = None) -> T:
-        """Do something that writes, as the caller; where If-Match was sent, only while the tag (of the programme) holds."""
+        """Write as the caller; with If-Match, only if the tag (of the programme) is current."""
         mine = tag or (lambda: programme_tag(self.p))
         return write_if(self.p, self.account.owner, lambda: action(self.p), self.match, mine, self.key)
 
 
 def find_programme(request: Request, account: Account, name: str, role: str, as_of: int | None = None) -> Programme:
-    """Return a programme that an account may use in a role; a programme that it may not see is not there for it."""
+    """Return a programme that an account may use in a role; a programme without access is reported as unknown."""
     if not account.may("viewer", name):
-        raise StoreError(f"there is no programme {name!r:.60} in this database", code="unknown-programme")
+        raise StoreError(f"no programme {name!r:.60} in this database", code="unknown-programme")
     if not account.may(role, name):
-        raise Problem(403, "role", f"this takes the role '{role}'; the token has '{account.role(name)}'")
+        raise Problem(403, "role", f"this needs the role '{role}', the token has '{account.role(name)}'")
     shared: Shared = request.app.state.shared
     try:
         return shared.get(name, as_of)
@@ -86,15 +86,15 @@ Administering = Annotated[Access, Depends(writer("admin"))]
 
 
 def is_unchanged(seen: str | None, tag: str) -> bool:
-    """Return whether the caller has what it asks for already."""
+    """Return whether the caller already has the current answer."""
     return seen is not None and is_match(seen, tag)
 
 
 def check_rows(count: int, request: Request) -> None:
-    """Refuse a body with too many rows."""
+    """Reject a body with too many rows."""
     most = request.app.state.settings.max_rows
     if count > most:
-        raise Problem(413, "too-many-rows", f"{count:,} rows; {most:,} at a time are accepted: send several files")
+        raise Problem(413, "too-many-rows", f"{count:,} rows, the limit is {most:,}; send several files")
 
 
 Answers = dict[int | str, dict[str, Any]]

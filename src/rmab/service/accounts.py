@@ -1,4 +1,4 @@
-"""Tokens: who may use the service, and as what. A token is shown once, when it is made; the store has its hash only."""
+"""Tokens: who may use the service, and in which role. A token is shown once, when it is created; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rmab.errors import ModelError
 from rmab.live.journal import reading, writing
 from rmab.live.schema import GRANT, TOKEN
 
-ROLES = ("viewer", "operator", "admin")  # each may do what the ones before may
-EVERYTHING = ""  # the programme of a grant for all programmes
+ROLES = ("viewer", "operator", "admin")  # each includes the ones before
+EVERYTHING = ""  # the name that means all programmes
 SHAPE = re.compile(r"rmab_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 SELDOM = timedelta(minutes=1)  # between two records of last use
 
 
 @dataclass(frozen=True)
 class Account:
-    """A token as the store knows it.
+    """A token in the store.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Account:
     owner : str
         Who uses it: recorded as the actor of every event.
     grants : dict of str to str
-        The role by programme; the empty name stands for all programmes.
+        The role by programme; the empty name means all programmes.
     created_at, expires_at, revoked_at, used_at : str
         Times in UTC; empty for never.
     """
@@ -47,12 +47,12 @@ class Account:
     used_at: str = ""
 
     def role(self, programme: str) -> str | None:
-        """Return the role in a programme, the higher of its own and that for all; None for no access."""
+        """Return the role in a programme, the higher of the programme's and the one for all; None for no access."""
         found = [self.grants[one] for one in (programme, EVERYTHING) if one in self.grants]
         return max(found, key=ROLES.index, default=None)
 
     def may(self, role: str, programme: str) -> bool:
-        """Return whether it may do what a role may, in a programme."""
+        """Return whether it has at least a role in a programme."""
         mine = self.role(programme)
         return mine is not None and ROLES.index(mine) >= ROLES.index(role)
 
@@ -62,26 +62,26 @@ class Account:
         return not self.revoked_at and (not self.expires_at or datetime.fromisoformat(self.expires_at) > datetime.now(UTC))
 
 
-LOCAL = Account("local", "local", {EVERYTHING: "admin"})  # on this machine, as long as the store has no token
+LOCAL = Account("local", "local", {EVERYTHING: "admin"})  # for this machine, as long as the store has no token
 
 
 def create_token(
     engine: sa.Engine, owner: str, role: str, *, programmes: Sequence[str] = (), days: float | None = 365.0
 ) -> tuple[str, Account]:
-    """Make a token, and return it with its account; it cannot be shown again.
+    """Create a token, and return it with its account; it cannot be shown again.
 
     Parameters
     ----------
     engine : Engine
-        Of the store.
+        Database of the store.
     owner : str
-        Who uses it; recorded with everything that is changed by it.
+        Who uses it; recorded with every change.
     role : {'viewer', 'operator', 'admin'}
-        What it may do.
+        The role.
     programmes : sequence of str
-        Where; by default in all programmes.
+        Programmes of the role; by default all.
     days : float, optional
-        After how many days it expires; None for never.
+        Days until it expires; None for never.
     """
     if role not in ROLES:
         raise ModelError(f"role must be one of {', '.join(ROLES)}, got {role!r:.40}", field="role")
@@ -112,17 +112,17 @@ def list_tokens(engine: sa.Engine) -> list[Account]:
 
 
 def revoke_token(engine: sa.Engine, number: str) -> Account:
-    """Revoke a token, by its id; ModelError where there is none."""
+    """Revoke a token, by its id; ModelError if it is unknown."""
     with writing(engine) as connection:
         mine = TOKEN.c.id == number
         if connection.scalar(sa.select(TOKEN.c.id).where(mine)) is None:
-            raise ModelError(f"there is no token {number!r:.40}: `rmab live token list` shows them", code="unknown-token")
+            raise ModelError(f"unknown token {number!r:.40}; `rmab live token list` shows them", code="unknown-token")
         connection.execute(sa.update(TOKEN).where(mine, TOKEN.c.revoked_at == "").values(revoked_at=_written()))
     return next(one for one in list_tokens(engine) if one.id == number)
 
 
 def find_account(engine: sa.Engine, token: str) -> Account | None:
-    """Return the account of a token, whether it is still valid or not; None where the token is wrong."""
+    """Return the account of a token, valid or not; None if the token is wrong."""
     found = SHAPE.fullmatch(token)
     if found is None:
         return None
@@ -135,7 +135,7 @@ def account_of(engine: sa.Engine, number: str) -> Account | None:
 
 
 def has_tokens(engine: sa.Engine) -> bool:
-    """Return whether a token was ever made: from then on the service cannot be used without one."""
+    """Return whether a token was ever created: from then on the service needs one."""
     with reading(engine) as connection:
         return connection.scalar(sa.select(TOKEN.c.id).limit(1)) is not None
 
@@ -164,7 +164,7 @@ def _account(row: sa.Row[tuple[object, ...]], grants: Mapping[str, str]) -> Acco
 
 
 def _digest(secret: str) -> str:
-    """Return the hash of a secret of 256 random bits: nothing can be guessed, so a slow hash would add nothing."""
+    """Return the hash of a secret of 256 random bits: it cannot be guessed, so a slow hash is not needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The application: routes, guards and what they share."""
+"""The application: routes, guards and shared objects."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from rmab.service.shared import Shared
 
 PREFIX = "/api/v1"
 ABOUT = """Live programmes over HTTP: lists, reports, corrections, evidence. Send `Authorization: Bearer TOKEN`. Errors are
-`application/problem+json` with a stable `code`. `Idempotency-Key` makes a request safe to repeat, and `If-Match` refuses one
-that was made before something changed."""
+`application/problem+json` with a stable `code`. `Idempotency-Key` makes a request safe to repeat, and `If-Match` rejects one
+that is based on an outdated state."""
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ProblemOut, "description": what, "content": {problems.MEDIA_TYPE: {}}}
     for status, what in {
-        400: "Not a request that can be read.",
-        401: "No token, or one that is not valid.",
-        403: "The role does not allow it.",
-        404: "There is none.",
-        409: "It does not fit what the journal says.",
+        400: "The request cannot be read.",
+        401: "No token, or an invalid one.",
+        403: "The role does not allow this.",
+        404: "Not found.",
+        409: "It contradicts the journal.",
         412: "It was changed meanwhile.",
         413: "Too large.",
-        415: "A media type that is not accepted.",
-        422: "Something is wrong with the body.",
+        415: "The media type is not accepted.",
+        422: "The body is not valid.",
         429: "Too many wrong tokens.",
         503: "The database cannot be reached.",
     }.items()
@@ -101,7 +101,7 @@ def create_app(store: Store, settings: Settings | None = None, demo: Demo | None
 
 
 def _add_probes(app: FastAPI) -> None:
-    """Add what watches the service: whether it lives, whether its database answers, and its numbers."""
+    """Add endpoints for monitoring: liveness, readiness (the database answers), and metrics."""
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:

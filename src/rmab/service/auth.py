@@ -1,4 +1,4 @@
-"""Who sends a request: by token (`Authorization: Bearer ...`), by the session of a browser, or from this machine alone."""
+"""Who sends a request: by token (`Authorization: Bearer ...`), by the session of a browser, or from this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rmab.service.problems import Problem
 from rmab.service.sessions import COOKIE, Session, Sessions
 from rmab.service.settings import Settings
 
-MOST = 10_000  # accounts, and addresses, that are remembered
+MOST = 10_000  # most accounts, and addresses, in memory
 HERE = ("localhost", "127.0.0.1", "::1")
 SAFE = ("GET", "HEAD", "OPTIONS")
 
@@ -36,7 +36,7 @@ class Failures:
         self._at[address].append(time.monotonic())
 
     def wait(self, address: str) -> float:
-        """Return for how many seconds an address must wait; 0 for not at all."""
+        """Return the seconds that an address must wait; 0 for none."""
         times, now = self._at.get(address), time.monotonic()
         if times is None:
             return 0.0
@@ -46,7 +46,7 @@ class Failures:
 
 
 class Authenticator:
-    """Finds the account of a request; those that were checked are remembered for a moment."""
+    """Finder of the account of a request; checked accounts are cached for a moment."""
 
     def __init__(self, engine: sa.Engine, settings: Settings) -> None:
         self.engine, self.settings = engine, settings
@@ -54,16 +54,16 @@ class Authenticator:
         self.failures = Failures(settings.failures, settings.failure_seconds)
         self._known: OrderedDict[str, tuple[float, Account]] = OrderedDict()
         self._lock = threading.Lock()
-        self._closed_at = -1e9  # when a token was last looked for
+        self._closed_at = -1e9  # when a token was last looked up
         self._is_open = False
 
     async def by_token(self, request: Request, token: str) -> Account:
-        """Return the account of a token; a Problem (401, 429) where there is none, or it is no longer valid."""
+        """Return the account of a token; a Problem (401, 429) if there is none, or it is no longer valid."""
         key, address = sha256(token.encode("utf-8", "replace")).hexdigest(), _address(request)
         account = self._remembered(key)
         if account is None:
             wait = self.failures.wait(address)
-            if wait:  # whoever is at work is still remembered, so that nobody can lock out others
+            if wait:  # active accounts are cached, so that nobody can lock out others
                 raise Problem(
                     429, "too-many-failures", "too many wrong tokens from this address", {"Retry-After": str(int(wait) + 1)}
                 )
@@ -81,7 +81,7 @@ class Authenticator:
         return account
 
     async def by_session(self, session: Session) -> Account | None:
-        """Return the account of a session; None where its token is no longer valid."""
+        """Return the account of a session; None if its token is no longer valid."""
         if session.account == LOCAL.id:
             return LOCAL if await self.is_open() else None
         key = f"session {session.account}"
@@ -91,7 +91,7 @@ class Authenticator:
         return account if account is not None and account.is_valid else None
 
     async def is_open(self) -> bool:
-        """Return whether no token is needed: on this machine alone, as long as none was ever made."""
+        """Return whether no token is needed: only on this machine, until the first is created."""
         if not self.settings.loopback:
             return False
         if time.monotonic() - self._closed_at > self.settings.token_seconds:
@@ -105,7 +105,7 @@ class Authenticator:
         return self.sessions.read(cookie) if cookie else None
 
     def forget(self) -> None:
-        """Look up every account again."""
+        """Clear the cache of accounts."""
         with self._lock:
             self._known.clear()
 
@@ -132,7 +132,7 @@ class Authenticator:
 
 
 async def find_caller(request: Request) -> Account:
-    """Return who calls: a dependency of every route of the API. A Problem (401, 403, 429) where nobody may."""
+    """Return who calls: a dependency of every route of the API. A Problem (401, 403, 429) if there is no access."""
     auth: Authenticator = request.app.state.auth
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme:
@@ -144,7 +144,7 @@ async def find_caller(request: Request) -> Account:
         found = await auth.by_session(session) if session else None
         if session is not None and found is not None:
             if request.method not in SAFE and not auth.sessions.is_csrf(session, request.headers.get("x-csrf-token", "")):
-                raise Problem(403, "bad-form", "the request does not come from the page: reload it, and try again")
+                raise Problem(403, "bad-form", "the request does not come from the page; reload it, and try again")
             account = found
         elif await auth.is_open():
             check_host(request)
@@ -156,7 +156,7 @@ async def find_caller(request: Request) -> Account:
 
 
 def check_host(request: Request) -> None:
-    """Refuse a request to this machine under another name: a page elsewhere whose name was made to point here."""
+    """Reject a request to this machine under another name (DNS rebinding)."""
     name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     if name not in HERE:
         raise Problem(403, "bad-host", f"open it as localhost; {name!r:.60} needs a token (rmab live token create)")

@@ -1,6 +1,6 @@
-"""A simulated programme to look at: weekly calls in four districts, a year of events, then a week at each press of a button.
+"""A simulated programme: weekly calls in four districts, a year of events, then one more week per click.
 
-Nobody in it is real. Groups respond to calls differently; some reports never come, some come late, some are wrong and are
+Nobody in it is real. Groups respond to calls differently; some reports never arrive, some are late, some are wrong and
 corrected; people join and leave; calls do not reach everybody; lists are changed by hand now and then.
 """
 
@@ -25,7 +25,7 @@ from rmab.service.shared import acting
 NAME = "mothers"
 STATES = ("lapsed", "wavering", "engaged")
 DISTRICTS = ("coast", "hills", "north", "river")
-GAIN = (0.15, 0.3, 0.45, 0.6)  # what a call adds, by district
+GAIN = (0.15, 0.3, 0.45, 0.6)  # effect of a call, by district
 REACHED, REPORTED, LATE, WRONG = 0.7, 0.88, 0.05, 0.01
 ACTOR = "simulation"
 router = APIRouter(include_in_schema=False)
@@ -39,7 +39,7 @@ class Demo:
     store : Store
         An empty one.
     arms, budget : int
-        How many people there are at first, and how many calls a week.
+        Number of people at first, and calls per week.
     seed : int
         Random seed of the world.
     """
@@ -65,7 +65,7 @@ class Demo:
         self._enter(arms, None)
 
     def play(self, weeks: int = 52, show: Callable[[int], None] = lambda _: None) -> None:
-        """Play so many weeks, the last of which is this week; its list is made, and its reports have not come."""
+        """Play so many weeks, the last of which is this week; its list is made, its reports are outstanding."""
         today = datetime.now(UTC).isocalendar()
         first = self._rhythm.number(f"{today.year}-W{today.week:02d}") - weeks + 1
         for k in range(weeks):
@@ -75,7 +75,7 @@ class Demo:
             show(k + 1)
 
     def next(self, actor: str = ACTOR) -> None:
-        """Play one more week: the reports of the last one come in, and the next list is made."""
+        """Play one more week: the reports of the last one arrive, and the next list is made."""
         with acting(actor), self.p.ledger() as ledger:
             last = ledger.last_period
             assert last is not None
@@ -104,7 +104,7 @@ class Demo:
             return [ledger.ids[n] for n in np.flatnonzero(ledger.is_present(period))]
 
     def _report(self, period: int) -> None:
-        """Let a week happen, and report most of it."""
+        """Simulate a week, and report most of it."""
         label, rng, here = self._rhythm.label(period), self._rng, self._here(period)
         listed = set(self.p.decision(label).ids)
         reached = {one for one in listed if rng.random() < REACHED}

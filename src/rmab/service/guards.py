@@ -1,4 +1,4 @@
-"""What every request passes: limits of its body, its origin, safe headers, a line of the log and a count."""
+"""Checks of every request: limits of its body, its origin, safe headers, a log line and a counter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEADERS = {
 
 
 class Limits:
-    """Refuses bodies that are too large (413) or too slow (408), and changes that another site asks for (403)."""
+    """Rejects bodies that are too large (413) or too slow (408), and changes from another site (403)."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
@@ -71,11 +71,11 @@ class Limits:
         await self.app(scope, _BodyOnly(limited, receive), send)
 
     def _too_large(self) -> dict[str, Any]:
-        return problem(413, "too-large", f"the body may have {self.settings.max_bytes:,} bytes; send it in several parts")
+        return problem(413, "too-large", f"the body exceeds {self.settings.max_bytes:,} bytes; send several")
 
 
 class _BodyOnly:
-    """Applies limits until the body has arrived: afterwards a server may wait for the end of the connection as it likes."""
+    """Applies limits until the body has arrived: afterwards a server may wait for the end of the connection."""
 
     def __init__(self, limited: Receive, plain: Receive) -> None:
         self.limited, self.plain, self.is_complete = limited, plain, False
@@ -89,7 +89,7 @@ class _BodyOnly:
 
 
 def is_foreign(headers: Headers) -> bool:
-    """Return whether a browser says that the page of another site sends a request."""
+    """Return whether a browser sends a request from the page of another site."""
     if headers.get("sec-fetch-site") == "cross-site":
         return True
     origin = headers.get("origin")
@@ -151,7 +151,7 @@ class Surroundings:
 
 
 def _log_failure(number: str, error: BaseException) -> None:
-    """Log where a request failed; not what the error says, which may quote a person's id."""
+    """Log where a request failed; not its message, which may contain a person's id."""
     frames = [
         f"{one.filename.rpartition('/')[2]}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)
     ]

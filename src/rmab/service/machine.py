@@ -1,4 +1,4 @@
-"""The endpoint for machines: states come in, what to do now goes out, within milliseconds.
+"""The endpoint for machines: states in, commands out, within milliseconds.
 
 It runs on the event loop and waits neither for planning nor for the database: a `Controller` plans in its own thread.
 """
@@ -28,11 +28,11 @@ from rmab.service.auth import find_caller
 from rmab.service.problems import Problem
 
 router = APIRouter(tags=["machines"])
-SHOWN = 5  # arms that a message names
+SHOWN = 5  # most arms in a message
 
 
 class Machine:
-    """Answers for one programme. Without a plan its fallback decides: whoever waited longest, random arms, or nobody."""
+    """The endpoint of one programme. Without a plan its fallback decides: the longest waiting, random arms, or nobody."""
 
     def __init__(self, p: Programme, arms: Mapping[str, str], folder: Path, lifetime: float) -> None:
         self.ids, self.known = tuple(arms), frozenset(arms)
@@ -44,7 +44,7 @@ class Machine:
         self.controller = Controller(p, arms, safe=self._choose, queue=queue, lifetime=lifetime)
 
     def decide(self, states: Mapping[str, str]) -> Command:
-        """Return what to do, for arms in these states; all arms must be there."""
+        """Return what to do, for arms in these states; all arms must be given."""
         self._check(states)
         found = self.controller.decide([self.states[states[one]] for one in self.ids])
         self._turn += 1
@@ -56,12 +56,12 @@ class Machine:
         if states.keys() != self.known:
             absent = [one for one in self.ids if one not in states][:SHOWN]
             unknown = [one for one in states if one not in self.known][:SHOWN]
-            what = f"missing: {', '.join(absent)}" if absent else f"no arms of the programme: {', '.join(unknown)}"
+            what = f"missing: {', '.join(absent)}" if absent else f"unknown arms: {', '.join(unknown)}"
             raise ModelError(f"states: {what}", code="unknown-arm", field="states")
         for one in self.ids:
             if states[one] not in self.states:
                 raise ModelError(
-                    f"states: {states[one]!r:.60} of {one!r:.60} is no state; the states are {', '.join(self.states)}",
+                    f"states: {states[one]!r:.60} of {one!r:.60} is not a state; available: {', '.join(self.states)}",
                     arm=one,
                 )
 
@@ -74,21 +74,21 @@ class Machine:
 
 
 class Machines:
-    """The machines of all programmes; each is made when it is first asked."""
+    """The machines of all programmes; each is created on first use."""
 
     def __init__(self, lifetime: float) -> None:
         self._lifetime = lifetime
-        self._folder: tempfile.TemporaryDirectory[str] | None = None  # of queues, when the first one is needed
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # folder of queues, created on demand
         self._kept: dict[str, Machine] = {}
         self._lock = threading.Lock()
 
     def kept(self, name: str, states: Mapping[str, str]) -> Machine | None:
-        """Return the machine of a programme, if it is there and knows these arms."""
+        """Return the machine of a programme, if it exists and has these arms."""
         found = self._kept.get(name)
         return found if found is not None and states.keys() == found.known else None
 
     def make(self, p: Programme, states: Mapping[str, str]) -> Machine:
-        """Return the machine of a programme, for the arms that take part now."""
+        """Return the machine of a programme, for the current arms."""
         with self._lock:
             found = self.kept(p.name, states)
             if found is not None:
@@ -100,7 +100,7 @@ class Machines:
                 here = np.flatnonzero(ledger.is_present(known))
                 arms = {ledger.ids[n]: ledger.groups[ledger.group_of[n]] for n in here}
             if not arms:
-                raise ModelError("nobody takes part in the programme")
+                raise ModelError("the programme has no arms yet; join arms first")
             old = self._kept.get(p.name)
             if old is not None and tuple(arms) == old.ids:
                 return old
@@ -123,10 +123,10 @@ class Machines:
 async def decide(
     request: Request, name: Name, body: schemas.States, account: Annotated[Account, Depends(find_caller)]
 ) -> dict[str, Any]:
-    """Say what to do now, for arms in these states, from the last plan. Nothing is recorded: report what was executed."""
+    """Return what to do now, for arms in these states, from the last plan. Nothing is recorded: report what was executed."""
     if not account.may("operator", name):
         await run_in_threadpool(find_programme, request, account, name, "operator")
-        raise Problem(403, "role", "this takes the role 'operator'")
+        raise Problem(403, "role", "this needs the role 'operator'")
     machines: Machines = request.app.state.machines
     machine = machines.kept(name, body.states)
     if machine is None:

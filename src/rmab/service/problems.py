@@ -1,4 +1,4 @@
-"""Errors as problem+json (RFC 9457): what is wrong, its code, and where, as in `rmab.errors`."""
+"""Errors as problem+json (RFC 9457): message, code and location, as in `rmab.errors`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rmab.logs.findings import Note
 
 MEDIA_TYPE = "application/problem+json"
 MOST_PLACES = 10_000  # lines or rows of one problem that are listed
-STATUS = {  # of codes; the rest goes by class
+STATUS = {  # by code; others by class
     "unknown-programme": 404,
     "not-decided": 404,
     "unknown-event": 404,
@@ -39,7 +39,7 @@ STATUS = {  # of codes; the rest goes by class
 
 
 class Problem(HTTPException):
-    """An answer that is no success: status, code, what is wrong, and headers."""
+    """An error response: status, code, message, and headers."""
 
     def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, detail, dict(headers or {}))
@@ -47,7 +47,7 @@ class Problem(HTTPException):
 
 
 def status_of(error: RmabError) -> int:
-    """Return the status that tells a program what to do about an error."""
+    """Return the HTTP status of an error."""
     codes = [error.code, *(one.code for one in getattr(error, "problems", ()) if isinstance(one, Note))]
     known = [STATUS[one] for one in codes if one in STATUS]
     if known:

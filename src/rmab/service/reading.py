@@ -32,30 +32,30 @@ Format = Annotated[Literal["json", "csv", "xlsx"], Query(description="Format of 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most entries of the answer.")]
 CSV, XLSX = "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FILES: dict[str, Any] = {CSV: {"schema": {"type": "string"}}, XLSX: {"schema": {"type": "string", "format": "binary"}}}
-UNCHANGED: Answers = {304: {"description": "As the ETag says."}}
+UNCHANGED: Answers = {304: {"description": "Unchanged, by the ETag."}}
 
 
 def json_answer(content: Any, tag: str = "", status: int = 200, **headers: str) -> Response:
-    """Return content as JSON, with its tag; names and reasons are kept as they are."""
+    """Return content as JSON, with its tag; names and reasons are not escaped."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     found = {**headers, **({"ETag": tag} if tag else {})}
     return Response(text, status, found, "application/json")
 
 
 def one_at_a_time(request: Request) -> AbstractContextManager[None]:
-    """Let one costly request at a time be worked on."""
+    """Process one expensive request at a time."""
     shared: Shared = request.app.state.shared
     return shared.one_at_a_time()
 
 
 def tagged(access: Access, seen: str | None, content: Callable[[Programme], Any]) -> Response:
-    """Return content of a programme with its tag, or 304 where the caller has it."""
+    """Return content of a programme with its tag, or 304 if the caller has it."""
     tag = programme_tag(access.p)
     return Response(None, 304, {"ETag": tag}) if is_unchanged(seen, tag) else json_answer(content(access.p), tag)
 
 
 def file_answer(table: pa.Table, name: str, suffix: str) -> Response:
-    """Return a table as a file for people: nothing in it is computed by a spreadsheet."""
+    """Return a table as a file for people: spreadsheets do not interpret cells as formulas."""
     kind = CSV if suffix == "csv" else XLSX
     plain = "".join(one if one.isascii() and (one.isalnum() or one in "-_.") else "_" for one in name)
     headers = {"Content-Disposition": f'attachment; filename="{plain}.{suffix}"'}
@@ -66,7 +66,7 @@ def file_answer(table: pa.Table, name: str, suffix: str) -> Response:
 def list_programmes(
     request: Request,
     account: Annotated[Account, Depends(find_caller)],
-    after: Annotated[str, Query(max_length=200, description="The last name of the part before.")] = "",
+    after: Annotated[str, Query(max_length=200, description="The last name of the previous part.")] = "",
     limit: Limit = 100,
 ) -> dict[str, Any]:
     """List the programmes that the caller may see."""
@@ -76,7 +76,7 @@ def list_programmes(
 
 @router.get("/programmes/{name}", response_model=schemas.ProgrammeOut, responses=UNCHANGED)
 def show_programme(access: Reading, seen: NoneMatch = None) -> Response:
-    """Show what was declared when a programme was created, and its last event."""
+    """Show the settings of a programme, and its last event."""
 
     def content(p: Programme) -> dict[str, Any]:
         role = access.account.role(p.name) or ""
@@ -87,7 +87,7 @@ def show_programme(access: Reading, seen: NoneMatch = None) -> Response:
 
 @router.get("/programmes/{name}/status", response_model=schemas.StatusOut, responses=UNCHANGED)
 def show_status(access: Reading, seen: NoneMatch = None) -> Response:
-    """Show what is due, what is missing, and what looks wrong."""
+    """Show what is due, what is missing, and warnings."""
     return tagged(access, seen, lambda p: status_to_json(p.status()))
 
 
@@ -96,9 +96,9 @@ def show_benefit(
     access: Reading,
     seen: NoneMatch = None,
     alpha: Annotated[float, Query(gt=0, lt=1, description="Probability that the interval misses the truth.")] = 0.05,
-    fallback: Annotated[bool, Query(description="Of the lists of the fallback, not of the planned ones.")] = False,
+    fallback: Annotated[bool, Query(description="Measure the lists of the fallback instead of the planned ones.")] = False,
 ) -> Response:
-    """Show what the lists have brought, without a model, beside what the model had promised."""
+    """Show the measured benefit of the lists, without a model, beside the model's prediction."""
     return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha, fallback=fallback)))
 
 
@@ -182,7 +182,7 @@ def list_arms(access: Reading, after: Annotated[int, Query(ge=0, le=2**53)] = 0,
 @router.get("/programmes/{name}/events", response_model=schemas.EventsOut)
 def list_events(
     access: Reading,
-    after: Annotated[int, Query(ge=0, le=2**53, description="Number of the last event of the part before.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Number of the last event of the previous part.")] = 0,
     limit: Limit = 100,
 ) -> dict[str, Any]:
     """List the journal, in order."""
@@ -197,7 +197,7 @@ def list_events(
 
 @router.get("/programmes/{name}/export", responses={200: {"content": FILES}})
 def export(access: Reading, format: Format = "json") -> Response:
-    """Return one row per arm and decided period, for an analysis elsewhere."""
+    """Return one row per arm and decided period, for analysis in other tools."""
     table = access.p.export()
     if format != "json":
         return file_answer(table, f"{access.p.name}-export", format)
@@ -206,7 +206,7 @@ def export(access: Reading, format: Format = "json") -> Response:
 
 @router.get("/programmes/{name}/export.arrow", include_in_schema=False)
 def export_arrow(access: Reading) -> Response:
-    """Return the export as an Arrow stream, for the client in Python."""
+    """Return the export as an Arrow stream, for the Python client."""
     table, stream = access.p.export(), io.BytesIO()
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
@@ -217,7 +217,7 @@ def export_arrow(access: Reading) -> Response:
 def verify(
     request: Request,
     access: Reading,
-    head: Annotated[str | None, Query(max_length=100, description="An earlier head that must be in it.")] = None,
+    head: Annotated[str | None, Query(max_length=100, description="An earlier head that the journal must contain.")] = None,
 ) -> dict[str, Any]:
     """Recompute the chain of hashes of the journal."""
     with one_at_a_time(request):
@@ -226,23 +226,23 @@ def verify(
 
 @router.get("/programmes/{name}/replay")
 def replay(
-    request: Request, access: Reading, decisions: Annotated[bool, Query(description="Make every decision again.")] = True
+    request: Request, access: Reading, decisions: Annotated[bool, Query(description="Recompute every decision.")] = True
 ) -> dict[str, Any]:
-    """Read the whole journal again, make every decision again, and name those that would now be different."""
+    """Read the whole journal again, recompute every decision, and name those that would now be different."""
     with one_at_a_time(request):
         return asdict(access.p.replay(verify=decisions))
 
 
 @router.get("/programmes/{name}/shadow")
 def show_shadow(request: Request, access: Reading, engine: Annotated[schemas.EngineName, Query()]) -> Response:
-    """Show what another engine would have decided, period by period, as of the time of every decision."""
+    """Show the lists of another engine, period by period, as of the time of every decision."""
     with one_at_a_time(request):
         return json_answer(shadow_to_json(access.p.shadow(engine)))
 
 
 @router.get("/programmes/{name}/report", responses={200: {"content": {"text/html": {}}}}, response_class=HTMLResponse)
 def download_report(request: Request, access: Reading) -> Response:
-    """Return a page for people who answer for the programme, as a file."""
+    """Return a page for the programme's managers, as a file."""
     with one_at_a_time(request), tempfile.TemporaryDirectory() as folder:
         content = access.p.report(f"{folder}/report.html").read_bytes()
     return Response(content, headers={"Content-Disposition": 'attachment; filename="report.html"'}, media_type="text/html")
@@ -250,5 +250,5 @@ def download_report(request: Request, access: Reading) -> Response:
 
 @router.get("/me")
 def show_me(account: Annotated[Account, Depends(find_caller)]) -> dict[str, Any]:
-    """Show whose token it is, and what it may do; the empty name stands for all programmes."""
+    """Show the owner and roles of the token; the empty name means all programmes."""
     return {"id": account.id, "owner": account.owner, "grants": dict(account.grants), "expires_at": account.expires_at}

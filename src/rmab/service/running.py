@@ -21,8 +21,8 @@ from rmab.service.guards import log_to_stderr
 from rmab.service.settings import Settings
 
 HOST, PORT = "127.0.0.1", 8321
-PATIENCE = 30  # seconds to finish what was begun when it is told to stop
-SECRET = "RMAB_SECRET"  # variable of the environment: signs sessions, so that they outlive a restart
+PATIENCE = 30  # seconds to finish running requests on a stop signal
+SECRET = "RMAB_SECRET"  # environment variable: signs sessions, so that they survive a restart
 
 
 def is_loopback(host: str) -> bool:
@@ -34,10 +34,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_address(store: Store, host: str) -> None:
-    """Refuse an address that others can reach while nobody needs a token."""
+    """Reject an address that others can reach if no token is required."""
     if not is_loopback(host) and not any(one.is_valid for one in list_tokens(store.engine)):
         raise ModelError(
-            f"{host}: others could reach it, and the store has no valid token. Make one first: "
+            f"{host}: others could reach it, but the store has no valid token; create one first: "
             "rmab live token create STORE NAME --role operator",
             code="no-tokens",
             option="host",
@@ -47,14 +47,14 @@ def check_address(store: Store, host: str) -> None:
 def serve(
     store: Store, *, host: str = HOST, port: int = PORT, settings: Settings | None = None, demo: Demo | None = None
 ) -> None:
-    """Serve a store until the process is told to stop (SIGTERM, Ctrl-C); requests that were begun are finished.
+    """Serve a store until the process is stopped (SIGTERM, Ctrl-C); running requests are finished.
 
     Parameters
     ----------
     store : Store
         From `rmab.live.open`.
     host, port
-        Where to listen. Any other address than the loopback is refused until the store has a token.
+        Address to listen on. Other addresses than the loopback are rejected until the store has a token.
     settings : Settings, optional
         Limits and times.
     demo : Demo, optional

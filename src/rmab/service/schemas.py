@@ -1,4 +1,4 @@
-"""What bodies and answers of the API look like."""
+"""Schemas of request and response bodies of the API."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 Period = Annotated[str, Field(min_length=1, max_length=60, examples=["2026-W47"])]
 ArmId = Annotated[str, Field(min_length=1, max_length=200, examples=["m017"])]
 Reason = Annotated[str, Field(min_length=1, max_length=2000, examples=["asked for a call"])]
-EngineName = Annotated[  # a name alone: nothing that would import code
-    str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$", description="What makes the index.", examples=["sampled", "mean"])
+EngineName = Annotated[  # only a name: nothing that would import code
+    str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$", description="Method for the index.", examples=["sampled", "mean"])
 ]
 Text = str | int | float | bool | None
 
 
 class Body(BaseModel):
-    """The body of a request: unknown fields are refused."""
+    """The body of a request: unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,21 +44,21 @@ class NewProgramme(Body):
 
 
 class Report(Body):
-    """What happened in a period. With a reason it replaces what was reported before; what is empty is not reported."""
+    """Reports of a period. With a reason they replace earlier reports; empty values are not reported."""
 
     period: Period
     rows: list[dict[str, Text]] | dict[str, list[Text]] = Field(
         examples=[[{"arm": "m017", "executed": "yes", "state": "engaged"}]]
     )
     reason: str | None = Field(
-        None, max_length=2000, description="Why a correction is needed; without it nothing is replaced."
+        None, max_length=2000, description="Why a correction is needed; without it, earlier reports are not replaced."
     )
-    client_at: str = Field("", max_length=40, description="The time of the client's clock; recorded, and decides nothing.")
-    dry_run: bool = Field(False, description="Check it, and write nothing.")
+    client_at: str = Field("", max_length=40, description="The time of the client's clock; only recorded.")
+    dry_run: bool = Field(False, description="Only check, without writing.")
 
 
 class Arms(Body):
-    """Arms that take part from a period on."""
+    """Arms that join from a period on."""
 
     arms: list[ArmId] = Field(min_length=1)
     group: str | list[str] | None = Field(None, examples=["north"])
@@ -75,7 +75,7 @@ class Departure(Body):
 
 
 class Override(Body):
-    """Arms to put on the list of a period, or to take off it."""
+    """Arms to add to the list of a period, or to remove from it."""
 
     period: Period
     add: list[ArmId] = []
@@ -84,7 +84,7 @@ class Override(Body):
 
 
 class NewBudget(Body):
-    """How many can be activated: from now on (a number), or in single periods."""
+    """The budget: from now on (a number), or in single periods."""
 
     budget: Annotated[int, Field(ge=0, le=2**53)] | dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
         examples=[150, {"2026-W52": 120}]
@@ -92,27 +92,27 @@ class NewBudget(Body):
 
 
 class Ahead(Body):
-    """How many lists to issue ahead."""
+    """Number of lists to issue ahead."""
 
     periods: int = Field(ge=1, le=1000, examples=[4])
 
 
 class Missing(Body):
-    """Reports that will not come; by default all that have not come."""
+    """Reports that will never arrive; by default all outstanding ones."""
 
     period: Period
     arms: list[ArmId] | None = None
 
 
 class UndoEvent(Body):
-    """An event that shall count as if it had never happened."""
+    """An event to undo."""
 
     event: int = Field(ge=1, le=2**53, examples=[12])
     reason: Reason
 
 
 class WarmStart(Body):
-    """Transitions seen elsewhere, (G, S, 2, S), that count as at most `trust` visits per group, state and action."""
+    """Transitions from another source, (G, S, 2, S), that count as at most `trust` visits per group, state and action."""
 
     groups: list[str] = []
     counts: list[list[list[list[FiniteFloat]]]]
@@ -126,7 +126,7 @@ class States(Body):
 
 
 class Written(BaseModel):
-    """The number of the event that was written, 0 for none; with how many rows."""
+    """The number of the event that was written, 0 for none, and the number of rows."""
 
     event: int
     rows: int = 0
@@ -159,11 +159,11 @@ class DecisionOut(BaseModel):
 
 
 class CommandOut(BaseModel):
-    """What a machine should do now, and until when that holds."""
+    """What a machine should do now, and until when."""
 
     active: list[str]
-    plan_age: float | None = Field(description="Seconds since the plan was made; null where there is none.")
-    safe: bool = Field(description="Whether the declared fallback decided, because there is no plan that can be used.")
+    plan_age: float | None = Field(description="Age of the plan in seconds; null if there is none.")
+    safe: bool = Field(description="Whether the declared fallback decided, because there is no usable plan.")
     expires: float = Field(description="Seconds since 1970; afterwards fall back to a safe default.")
 
 
@@ -190,7 +190,7 @@ class EventsOut(BaseModel):
 
 
 class ProgrammeOut(BaseModel):
-    """A programme: what was declared, and the last event."""
+    """A programme: its settings, and the last event."""
 
     name: str
     role: str
@@ -206,14 +206,14 @@ class ProgrammesOut(BaseModel):
 
 
 class FindingOut(BaseModel):
-    """Something that looks wrong."""
+    """A warning."""
 
     severity: Literal["red", "yellow"]
     what: str
 
 
 class StatusOut(BaseModel):
-    """How a programme stands."""
+    """The status of a programme."""
 
     arms: int
     last: str
@@ -226,7 +226,7 @@ class StatusOut(BaseModel):
 
 
 class ArmOut(BaseModel):
-    """An arm that takes part, or did."""
+    """A current or former arm."""
 
     arm: str
     group: str
@@ -243,7 +243,7 @@ class ArmsOut(BaseModel):
 
 
 class ProblemOut(BaseModel):
-    """What is wrong (RFC 9457): `code` is stable, `detail` is for people."""
+    """An error (RFC 9457): `code` is stable, `detail` is for people."""
 
     type: str
     title: str
@@ -251,7 +251,5 @@ class ProblemOut(BaseModel):
     detail: str
     code: str
     location: dict[str, Any]
-    problems: list[dict[str, Any]] | None = Field(
-        None, description="All that is wrong with rows or lines, with their numbers."
-    )
-    fields: list[dict[str, Any]] | None = Field(None, description="All that is wrong with fields of the body.")
+    problems: list[dict[str, Any]] | None = Field(None, description="All errors of rows or lines, with their numbers.")
+    fields: list[dict[str, Any]] | None = Field(None, description="All errors of fields of the body.")

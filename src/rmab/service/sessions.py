@@ -15,7 +15,7 @@ COOKIE = "rmab_session"
 
 @dataclass(frozen=True)
 class Session:
-    """Who is signed in: the id of a token, when the session ends (seconds since 1970), and a random value of its own."""
+    """Who is signed in: the id of a token, when the session ends (seconds since 1970), and a random value."""
 
     account: str
     ends: float
@@ -23,14 +23,14 @@ class Session:
 
 
 class Sessions:
-    """What signs sessions and checks them.
+    """Signs and verifies sessions.
 
     Parameters
     ----------
     secret : bytes
         The key of the signature.
     hours : float
-        How long a session lasts.
+        Duration of a session.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Sessions:
         return f"{text}.{self._sign('session', text)}"
 
     def read(self, cookie: str) -> Session | None:
-        """Return the session of a cookie; None where it was not signed here, or has ended."""
+        """Return the session of a cookie; None if it was not signed here, or has ended."""
         text, _, signature = cookie.rpartition(".")
         if not text.isascii() or not hmac.compare_digest(signature.encode(), self._sign("session", text).encode()):
             return None
@@ -58,7 +58,7 @@ class Sessions:
         return found if found.ends > time.time() else None
 
     def csrf(self, session: Session) -> str:
-        """Return what a form of the session must send back, so that no other site can send it."""
+        """Return the value that a form of the session must send back, so that no other site can send it."""
         return self._sign("form", f"{session.account} {session.nonce}")
 
     def is_csrf(self, session: Session, given: str) -> bool:

@@ -13,21 +13,21 @@ class Settings:
     Attributes
     ----------
     loopback : bool
-        Whether only this machine can reach it. Then a store without tokens can be used without one.
+        Whether only this machine can reach it. Then a store without tokens needs none.
     max_bytes, max_rows : int
-        The largest body of a request, and the most rows in it; more is answered by 413.
+        The largest body of a request, and the most rows in it; larger requests get 413.
     body_seconds : float
-        Time in which a body must arrive; later it is answered by 408.
+        Time limit for a body to arrive; slower requests get 408.
     session_hours : float
-        How long a browser stays signed in.
+        Duration of a browser session.
     failures, failure_seconds : int
-        How many wrong tokens an address may send in so many seconds; then it is answered by 429.
+        Number of wrong tokens that an address may send in this many seconds; after that, 429.
     token_seconds : float
-        How long a token that was checked is not looked up again: a revocation takes effect within this time.
+        Lifetime of a cached token: a revocation takes effect within this time.
     lifetime : float
         Seconds after which a command of `decide` expires.
     secret : bytes
-        Signs sessions. Random by default, so that sessions end with the process.
+        Key that signs sessions. Random by default, so that sessions end with the process.
     """
 
     loopback: bool = True

@@ -1,6 +1,6 @@
-"""Programmes that many requests share: each is read once and kept, and every write carries who asked for it.
+"""Programmes that many requests share: each is read once and cached, and every write has its actor.
 
-The actor and the event that a request expects to be the last one belong to the request, not to the programme; both are
+The actor, and the event that a request expects to be the last one, belong to the request, not to the programme; both are
 context variables, which follow a request into the thread that works for it.
 """
 
@@ -29,21 +29,21 @@ from rmab.service.problems import Problem
 T = TypeVar("T")
 ACTOR: ContextVar[str] = ContextVar("rmab_actor", default="")
 EXPECTED: ContextVar[int | None] = ContextVar("rmab_expected", default=None)
-TRIES = 8  # writes beside other writers
-PATIENCE = 2.0  # seconds that a costly request waits for another one
-FROZEN = 8  # programmes as of earlier events that are kept
-RESERVED = ("decide/", "create", "log ")  # how keys of the library begin
+TRIES = 8  # attempts beside other writers
+PATIENCE = 2.0  # seconds that an expensive request waits for another one
+FROZEN = 8  # most cached programmes as of earlier events
+RESERVED = ("decide/", "create", "log ")  # prefixes of the library's own keys
 
 
 class SharedStore(Store):
-    """A store whose actor is that of the request."""
+    """A store that writes as the actor of the request."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.engine)
 
     @property
     def actor(self) -> str:
-        """Who asked for what is being written."""
+        """The actor of the request."""
         return ACTOR.get()
 
     @actor.setter
@@ -58,12 +58,12 @@ class SharedProgramme(Programme):
         """Append one event."""
         wanted = EXPECTED.get()
         if wanted is not None and expected is not None and wanted != expected:
-            raise Problem(412, "changed", "it was changed meanwhile: read it again")
+            raise Problem(412, "changed", "it was changed meanwhile; read it again")
         return super().write(body, stamp, expected=wanted if expected is None else expected)
 
 
 class Shared:
-    """The programmes of a store, each kept while the service runs."""
+    """The programmes of a store, each cached while the service runs."""
 
     def __init__(self, store: Store) -> None:
         self.store = SharedStore(store)
@@ -73,9 +73,9 @@ class Shared:
 
     @contextmanager
     def one_at_a_time(self) -> Iterator[None]:
-        """Let one request at a time do what costs the more the longer a journal is: whoever may look may ask for it."""
+        """Run one request at a time whose cost grows with the journal: every viewer may send it."""
         if not self._costly.acquire(timeout=PATIENCE):
-            raise Problem(429, "busy", "another request of this kind is being computed: try again", {"Retry-After": "5"})
+            raise Problem(429, "busy", "another request of this kind is running; try again", {"Retry-After": "5"})
         try:
             yield
         finally:
@@ -105,17 +105,17 @@ class Shared:
 
 
 def check_key(key: str | None) -> str | None:
-    """Return an idempotency key; a Problem where it could be taken for one that the library makes."""
+    """Return an idempotency key; a Problem if it looks like one of the library."""
     if key is not None and (not key or len(key) > 200 or not key.isprintable() or key.startswith(RESERVED)):
         raise Problem(
-            422, "bad-key", "Idempotency-Key must be 1 to 200 printable characters, and not begin as those of rmab do"
+            422, "bad-key", "Idempotency-Key must be 1 to 200 printable characters, and must not begin like those of rmab"
         )
     return key
 
 
 @contextmanager
 def acting(actor: str, expected: int | None = None) -> Iterator[None]:
-    """Write as an actor, and, where it is given, only after this event."""
+    """Write as an actor, and only after this event if it is given."""
     one, other = ACTOR.set(actor), EXPECTED.set(expected)
     try:
         yield
@@ -127,11 +127,11 @@ def acting(actor: str, expected: int | None = None) -> Iterator[None]:
 def write_if(
     p: Programme, actor: str, action: Callable[[], T], match: str | None, tag: Callable[[], str], key: str | None = None
 ) -> T:
-    """Do something that writes, as an actor; where `match` is given, only while `tag()` is one of its tags.
+    """Write as an actor; with `match`, only if `tag()` is one of its tags.
 
-    The tag is that of what the caller has seen. It is compared and the event is written without anything in between, also
-    by another process: where something else was written meanwhile it is compared again. What was written before with the
-    same key is not compared: the tag changed because of it.
+    The tag is that of what the caller has seen. Comparing it and writing the event is atomic, also
+    across processes: if something else was written meanwhile it is compared again. A repeated request with the
+    same key is not compared: it changed the tag itself.
     """
     if match is None or (key is not None and has_key(p, key)):
         with acting(actor):
@@ -140,13 +140,13 @@ def write_if(
         with p.ledger() as ledger:
             head = ledger.sequence
             if not is_match(match, tag()):
-                raise Problem(412, "changed", "it was changed meanwhile: read it again", {"ETag": tag()})
+                raise Problem(412, "changed", "it was changed meanwhile; read it again", {"ETag": tag()})
             try:
                 with acting(actor, head):
                     return action()
             except HeadMovedError:
                 continue
-    raise StoreError("others write so fast that nothing could be written", code="busy")
+    raise StoreError("too many concurrent writes; try again", code="busy")
 
 
 def has_key(p: Programme, key: str) -> bool:
@@ -169,7 +169,7 @@ def programme_tag(p: Programme) -> str:
 
 
 def decision_tag(decision: Decision | None) -> str:
-    """Return the tag of a list: it changes when somebody is put on it or taken off it."""
+    """Return the tag of a list: it changes with every addition and removal."""
     if decision is None:
         return '"undecided"'
     content = json.dumps([decision.period, list(zip(decision.arms, decision.rule, strict=True))])

@@ -25,7 +25,7 @@ from rmab.service.shared import Shared, acting, check_key, decision_tag, program
 
 router = APIRouter(tags=["write"])
 SUFFIX = {CSV: ".csv", XLSX: ".xlsx"}
-PeriodOfFile = Annotated[str | None, Query(max_length=60, description="Of a csv or xlsx body: the period.")]
+PeriodOfFile = Annotated[str | None, Query(max_length=60, description="The period of a csv or xlsx body.")]
 
 
 def _documented(model: type[BaseModel]) -> dict[str, Any]:
@@ -58,9 +58,9 @@ async def _content(request: Request, model: type[BaseModel]) -> BaseModel | Shee
 def create_programme(
     request: Request, body: schemas.NewProgramme, account: Annotated[Account, Depends(find_caller)]
 ) -> Response:
-    """Create a programme. The same request again is harmless; another one of the same name is refused."""
+    """Create a programme. The same request again is harmless; another one of the same name is rejected."""
     if not account.may("admin", body.name):
-        raise Problem(403, "role", f"a programme is created by the role 'admin', in all programmes or in {body.name!r:.60}")
+        raise Problem(403, "role", f"this needs the role 'admin', for all programmes or for {body.name!r:.60}")
     shared: Shared = request.app.state.shared
     with acting(account.owner):
         shared.store.create(**body.model_dump())
@@ -72,17 +72,17 @@ def create_programme(
 @router.put(
     "/programmes/{name}/decisions/{period}",
     response_model=schemas.DecisionOut,
-    responses={200: {"content": FILES}, 201: {"model": schemas.DecisionOut, "description": "It was made now."}},
+    responses={200: {"content": FILES}, 201: {"model": schemas.DecisionOut, "description": "The list was made now."}},
 )
 def ask(
     access: Operating,
     period: str,
-    issued: Annotated[int | None, Query(ge=1, le=2**53, description="Event of a list issued ahead, which was used.")] = None,
-    skip: Annotated[bool, Query(description="Ask for a period far ahead on purpose.")] = False,
+    issued: Annotated[int | None, Query(ge=1, le=2**53, description="Event of a list issued ahead that was used.")] = None,
+    skip: Annotated[bool, Query(description="Allow a period far ahead.")] = False,
     format: Format = "json",
     everybody: Annotated[bool, Query(description="Rows of all arms, not only of those on the list.")] = False,
 ) -> Response:
-    """Decide a period, or show what was decided: whoever asks gets the same list."""
+    """Decide a period, or show the decision: every caller gets the same list."""
     p = access.p
     with p.ledger() as ledger:
         was_there = ledger.declared.rhythm.number(period) in ledger.decisions
@@ -92,7 +92,7 @@ def ask(
 
 @router.post("/programmes/{name}/lists-ahead")
 def ask_ahead(access: Operating, body: schemas.Ahead) -> Response:
-    """Issue the lists of the next periods ahead, for people who may be out of reach; they decide nothing yet."""
+    """Issue the lists of the next periods ahead, for people who may be offline; they decide nothing yet."""
     found = access.write(lambda p: p.ask_ahead(body.periods))
     groups = groups_of(access.p)
     lists = [{"event": one.event, **decision_to_json(one.decision, groups, everybody=True)} for one in found]
@@ -110,10 +110,10 @@ async def report(
     request: Request,
     access: Operating,
     period: PeriodOfFile = None,
-    reason: Annotated[str | None, Query(max_length=2000, description="Of a file: why a correction is needed.")] = None,
-    dry_run: Annotated[bool, Query(description="Of a file: check it, and write nothing.")] = False,
+    reason: Annotated[str | None, Query(max_length=2000, description="For a file: why a correction is needed.")] = None,
+    dry_run: Annotated[bool, Query(description="For a file: only check, without writing.")] = False,
 ) -> dict[str, Any]:
-    """Report what happened in a period; a body is taken as a whole, or refused with all its rows or lines."""
+    """Report what happened in a period; a body is accepted as a whole, or rejected with all wrong rows or lines."""
     body = await _content(request, schemas.Report)
     return await run_in_threadpool(_report, request, access, body, period, reason, dry_run)
 
@@ -123,7 +123,7 @@ def _report(
 ) -> dict[str, Any]:
     if isinstance(body, Sheet):
         if period is None:
-            raise ModelError("period: say of which period the file is, as in ?period=2026-W47", field="period")
+            raise ModelError("period is missing; give the period of the file, for example ?period=2026-W47", field="period")
         check_reason(reason)
         count, event = access.write(lambda p: tell_sheet(p, period, body, reason=reason, dry_run=dry_run, key=access.key))
         return {"event": event, "rows": count}
@@ -138,14 +138,14 @@ def _report(
 
 
 def check_reason(reason: str | None) -> None:
-    """Refuse a reason that says nothing."""
+    """Reject an empty reason."""
     if reason is not None and not reason.strip():
-        raise ModelError("reason: say why what was reported is replaced", field="reason")
+        raise ModelError("reason is missing; say why the reports are replaced", field="reason")
 
 
 @router.post("/programmes/{name}/arms", response_model=schemas.Written, openapi_extra=_documented(schemas.Arms))
 async def join(request: Request, access: Operating, period: PeriodOfFile = None) -> dict[str, Any]:
-    """Let arms take part; a file has the columns arm, and if known group and state."""
+    """Add arms; a file has the columns arm and, if known, group and state."""
     body = await _content(request, schemas.Arms)
     return await run_in_threadpool(_join, request, access, body, period)
 
@@ -163,18 +163,18 @@ def _join(request: Request, access: Access, body: BaseModel | Sheet, period: str
 
 @router.post("/programmes/{name}/departures", response_model=schemas.Written)
 def leave(request: Request, access: Operating, body: schemas.Departure) -> dict[str, Any]:
-    """Let arms leave: the period is the first without them."""
+    """Remove arms: the period is the first without them."""
     check_rows(len(body.arms), request)
     event = access.write(lambda p: p.leave(body.arms, period=body.period, reason=body.reason, key=access.key))
     return {"event": event, "rows": len(body.arms)}
 
 
-CHANGED: Answers = {412: {"model": schemas.ProblemOut, "description": "The list is no longer what If-Match says."}}
+CHANGED: Answers = {412: {"model": schemas.ProblemOut, "description": "The list has changed since the ETag of If-Match."}}
 
 
 @router.post("/programmes/{name}/overrides", response_model=schemas.Written, responses=CHANGED)
 def override(request: Request, access: Operating, body: schemas.Override) -> dict[str, Any]:
-    """Put arms on the list of a period, or take them off it. If-Match is the ETag of the list."""
+    """Add arms to the list of a period, or remove them. If-Match is the ETag of the list."""
     check_rows(len(body.add) + len(body.remove), request)
     event = access.write(
         lambda p: p.override(body.period, add=body.add, remove=body.remove, reason=body.reason, key=access.key),
@@ -185,7 +185,7 @@ def override(request: Request, access: Operating, body: schemas.Override) -> dic
 
 @router.post("/programmes/{name}/missing", response_model=schemas.Written)
 def missing(request: Request, access: Operating, body: schemas.Missing) -> dict[str, Any]:
-    """Declare that reports of a period will not come; late ones still count."""
+    """Declare that reports of a period will never arrive; late ones still count."""
     check_rows(len(body.arms or ()), request)
     event = access.write(lambda p: p.missing(body.period, body.arms, key=access.key))
     return {"event": event, "rows": len(body.arms or ())}
@@ -193,19 +193,19 @@ def missing(request: Request, access: Operating, body: schemas.Missing) -> dict[
 
 @router.post("/programmes/{name}/undo", response_model=schemas.Written)
 def undo(access: Operating, body: schemas.UndoEvent) -> dict[str, Any]:
-    """Let an event count as if it had never happened."""
+    """Undo an event."""
     return {"event": access.write(lambda p: p.undo(body.event, reason=body.reason, key=access.key))}
 
 
 @router.post("/programmes/{name}/budgets", response_model=schemas.Written)
 def set_budget(access: Administering, body: schemas.NewBudget) -> dict[str, Any]:
-    """Change how many can be activated: from now on, or in single periods."""
+    """Change the budget: from now on, or in single periods."""
     return {"event": access.write(lambda p: p.set_budget(body.budget, key=access.key))}
 
 
 @router.post("/programmes/{name}/warm-starts", response_model=schemas.Written)
 def warm_start(access: Administering, body: schemas.WarmStart) -> dict[str, Any]:
-    """Begin with transitions that were seen elsewhere."""
+    """Start from transitions of another source."""
     source = Statistics.from_counts(body.counts)
     if body.groups and len(body.groups) != len(source.counts):
         raise ModelError(f"groups must have {len(source.counts)} names, one for each table of counts", field="groups")
@@ -215,6 +215,6 @@ def warm_start(access: Administering, body: schemas.WarmStart) -> dict[str, Any]
 
 @router.post("/programmes/{name}/snapshots", status_code=204, response_class=Response)
 def snapshot(access: Operating, key: Key = None) -> None:
-    """Store the reports in one piece, so that the next start is quick."""
+    """Store the reports in one piece, so that the next start is fast."""
     check_key(key)
     access.p.snapshot()

@@ -1,4 +1,4 @@
-"""Bounds and plans for known dynamics, projections onto occupancy measures: each with its certificate."""
+"""Bounds and plans for known dynamics, and projections onto occupancy measures, each with a certificate."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Checks of what is passed to solvers and planners, each in one place."""
+"""Checks of the arguments of solvers and planners."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rmab.model import Limit, Problem, View, checked_reward
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Rewards counted from the least of each cell, divided by the widest range of one cell: from 0 to 1.
+    """Normalised rewards: counted from the least of each cell, divided by the widest range of one cell.
 
-    reward  (C * K, S, 2) in these units, 0 where it does not count; least  (C * K,) what is counted from; scale  the range,
+    reward  (C * K, S, 2) in these units, 0 where it does not count; least  (C * K,) the origin; scale  the range,
     or 1.
     """
 
@@ -27,9 +27,9 @@ class Units:
 
     @classmethod
     def of(cls, reward: FloatArray, counts: BoolArray, *, shift: bool = True) -> Units:
-        """Measure rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2).
+        """Normalise rewards (C * K, S, 2), by cell, where they count: (C * K, S), or (C * K, S, 2).
 
-        shift: count from the least of each cell; else from 0, where kernels do not keep masses and a constant is none.
+        shift: count from the least of each cell; otherwise from 0, for kernels that do not preserve mass.
         """
         where = np.broadcast_to(counts if counts.ndim == 3 else counts[..., np.newaxis], reward.shape)
         least = np.where(where, reward, np.inf).min(axis=(1, 2)) if shift else np.zeros(len(reward))
@@ -43,16 +43,16 @@ class Units:
         return (bound - value) / max(abs(bound), most)
 
     def whole(self, value: float, mass: FloatArray, phase_of: IntArray, discounts: FloatArray | None = None) -> float:
-        """Return a value in these units as a reward again, where every block has this mass (C,), discounted at each step."""
+        """Convert a value in these units back to a reward, given the mass of every block (C,), discounted at each step."""
         least = self.least.reshape(mass.size, -1)
         steps = np.bincount(phase_of, weights=discounts, minlength=least.shape[1])
         return self.scale * value + sum(float(many) * float(mass @ each) for many, each in zip(steps, least.T, strict=True))
 
 
 def reachable(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> BoolArray:
-    """(C * K, S) where a block that starts in `start` (C, S) can be in the steps (H,) of each phase.
+    """(C * K, S) the states that a block can reach from `start` (C, S) at the steps (H,) of each phase.
 
-    moves (C * K, S, S) says how it can move.
+    moves (C * K, S, S) are its possible moves.
     """
     if len(moves) == len(start):  # one phase: where it can be at all
         reach = start
@@ -67,7 +67,7 @@ def reachable(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> BoolArr
 
 
 def steps_reached(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> Iterator[BoolArray]:
-    """Yield (C, S), step by step: where a block that starts in `start` (C, S) can be; moves (C * K, S, S) by cell."""
+    """Yield (C, S), step by step: the states that a block can reach from `start` (C, S); moves (C * K, S, S) by cell."""
     now, by_phase = start, moves.reshape(len(start), -1, *moves.shape[1:])
     for h in range(phase_of.size):
         if h > 0:
@@ -76,43 +76,43 @@ def steps_reached(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> Ite
 
 
 def check_problem(problem: object, name: str, wanted: str = "a problem", arguments: str = "task.problem") -> None:
-    """Raise ModelError unless this is a Problem; `name` is the function's public name, as `solvers.solve_fluid`."""
+    """Raise ModelError unless this is a Problem; `name` is the function's public name (`solvers.solve_fluid`)."""
     if not isinstance(problem, Problem):
         call = f"rmab.{name}({arguments})"
-        raise ModelError(f"{name.rpartition('.')[2]} wants {wanted}, not {type(problem).__name__}; for a task, call {call}")
+        raise ModelError(f"{name.rpartition('.')[2]} needs {wanted}, got {type(problem).__name__}; for a task, call {call}")
 
 
 def checked_table(problem: Problem, reward: ArrayLike, name: str) -> FloatArray:
-    """Return the reward by cell, (N * K, S, 2), or raise ModelError in the words of `name` where it does not fit."""
+    """Return the reward by cell, (N * K, S, 2), or raise ModelError naming `name` if it does not fit."""
     check_problem(problem, name, "a problem and a reward", "task.problem, task.base_reward")
     return checked_reward(reward, problem)
 
 
 def check_timeless(name: str, phases: int, instead: str = "") -> None:
-    """Raise ModelError where there are several phases: what holds for ever cannot depend on the time."""
+    """Raise ModelError if there are several phases: infinite-horizon solvers need one."""
     if phases > 1:
         hint = f"; {instead}" if instead else ""
-        raise ModelError(f"{name} is for dynamics and rewards that never change: this has {phases} phases{hint}")
+        raise ModelError(f"{name} needs dynamics and rewards that do not change, got {phases} phases{hint}")
 
 
 def check_one_budget(name: str, budget: Limit) -> float:
-    """Return the budget, or raise ModelError where it changes from step to step."""
+    """Return the budget, or raise ModelError if it changes from step to step."""
     if isinstance(budget, np.ndarray):
-        raise ModelError(f"{name} needs one budget for all steps: this goes from {budget.min():g} to {budget.max():g}")
+        raise ModelError(f"{name} needs one budget for all steps, got {budget.min():g} to {budget.max():g}")
     return budget
 
 
 def check_one_cost(name: str, model: Problem | View) -> None:
-    """Raise ModelError where arms have different costs."""
+    """Raise ModelError if arms have different costs."""
     if model.weights is not None:
-        costs = f"this has costs from {model.weights.min():g} to {model.weights.max():g}"
-        raise ModelError(f"{name} needs arms that all cost the same: {costs}", code="unsupported")
+        costs = f"got costs from {model.weights.min():g} to {model.weights.max():g}"
+        raise ModelError(f"{name} needs the same cost for all arms, {costs}", code="unsupported")
 
 
 def check_costs_by_arm(name: str, model: Problem | View) -> None:
-    """Raise ModelError where costs depend on the state."""
+    """Raise ModelError if costs depend on the state."""
     if model.weights is not None and model.weights.ndim > 1:
-        raise ModelError(f"{name} needs one cost per arm: this has costs that depend on the state", code="unsupported")
+        raise ModelError(f"{name} needs one cost per arm, got costs that depend on the state", code="unsupported")
 
 
 def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
@@ -123,7 +123,7 @@ def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
     if limit.shape != (horizon,):
         raise ModelError(f"budget must be a number or have shape ({horizon},), got {limit.shape}")
     for h in np.flatnonzero(~((limit >= 0) & np.isfinite(limit)))[:1]:
-        raise ModelError(f"budget: step {h} has {limit[h]}; it must be 0 or more, and finite")
+        raise ModelError(f"budget: step {h} must be finite and 0 or more, got {limit[h]}")
     return limit
 
 

@@ -1,4 +1,4 @@
-"""Joint counts of like arms, and the step of dynamic programming on them; `rmab.solvers.exact` solves with it.
+"""Joint counts of identical arms, and the step of dynamic programming on them; `rmab.solvers.exact` solves with it.
 
 Arms with the same kernels and rewards are exchangeable: they form a type, and the joint state is, for every type, how many
 of its arms are in each state. A decision splits the counts of a type into active arms u and passive arms w. Afterwards both
@@ -24,12 +24,12 @@ from rmab.model import Problem, table_of
 from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
-MOST = 50_000_000  # splits of all counts beyond which the induction would take hours
+MOST = 50_000_000  # limit of splits of all counts: beyond it the induction would take hours
 
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """Arms that are alike.
+    """Identical arms.
 
     number  n, how many; kernels (K, S, 2, S), rewards (K, S, 2), in each phase, of the states that they have; start (n, S);
     cost (K, S) of one active arm, in each phase and state
@@ -58,7 +58,7 @@ class Type:
         return found
 
     def place(self, layouts: IntArray) -> IntArray:
-        """Return the number of each layout (..., S) among those of as many arms.
+        """Return the rank of each layout (..., S) among the layouts of the same number of arms.
 
         Before it are the layouts that agree in the first states and have fewer arms in the next one. With r arms left for
         the next state, which has c of them, and k states after it, they are C(r + k, k) - C(r + k - c, k).
@@ -71,7 +71,7 @@ class Type:
 
     @cached_property
     def _ways(self) -> IntArray:
-        """C(i, k), as far as it is needed."""
+        """C(i, k), as far as needed."""
         most = self.number + self.states
         return np.array([[comb(i, k) if i - k <= self.number else 0 for k in range(self.states)] for i in range(most)])
 
@@ -114,7 +114,7 @@ class Counts:
 
     def __init__(self, problem: Problem, reward: ArrayLike, name: str, most: float = MOST) -> None:
         rewards, arms = checked_table(problem, reward, name), problem.arms
-        # As many arms of one type with two states, or one, have the fewest splits; larger problems are not looked at.
+        # As many arms of one type with two states, or one, have the fewest splits; larger problems are rejected at once.
         least = comb(arms.count + 3, 3) if arms.states > 1 else arms.count + 1
         table = rewards.reshape(arms.count, problem.phases, *rewards.shape[1:])
         self.type_of, first = (

@@ -1,6 +1,6 @@
-"""The exact optimum of problems with many like arms: finite horizon, and average reward.
+"""The exact optimum of problems with many identical arms: finite horizon, and average reward.
 
-Both are dynamic programming over counts of like arms (`rmab.solvers.counts`; Puterman 1994, Sections 4.3 and 8.5.5).
+Both are dynamic programming over counts of identical arms (`rmab.solvers.counts`; Puterman 1994, Sections 4.3 and 8.5.5).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rmab.model import Problem
 from rmab.solvers.checks import check_timeless
 from rmab.solvers.counts import MOST, Counts
 
-QUICK = 3_000_000  # splits of all counts, times steps, that take a second or two
+QUICK = 3_000_000  # limit of splits of all counts, times steps: a second or two
 ROUNDS, STUCK = 300, 0.99  # steps of relative value iteration in which the bounds must come closer by a hundredth
 
 
@@ -28,9 +28,9 @@ class ExactOptimum(ReadOnly):
     Attributes
     ----------
     value : float
-        What the best policy earns an episode, exact to rounding.
+        Reward of an optimal policy per episode, exact to rounding.
     type_of : (N,) int array
-        The type of every arm: like arms are exchangeable.
+        Type of every arm: arms of a type are identical.
     states : int
         Number of joint counts.
 
@@ -59,7 +59,7 @@ class ExactAverage(ReadOnly):
     value, bound : float
         The optimal average reward of the worst start is at least `value`, that of the best start at most `bound`.
     type_of : (N,) int array
-        The type of every arm: like arms are exchangeable.
+        Type of every arm: arms of a type are identical.
     states : int
         Number of joint counts.
 
@@ -81,7 +81,7 @@ class ExactAverage(ReadOnly):
 
 
 def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
-    """Return the optimum of a problem with known kernels: no policy within the budget earns more, and one earns it.
+    """Return the optimum of a problem with known kernels: the largest reward of any policy within the budget.
 
     The work grows with the number of splits of the counts, prod over types of C(n + 2 S - 1, 2 S - 1) for n arms with S
     states: a hundred arms with two states, or thirty with three, take less than a second a step.
@@ -91,7 +91,7 @@ def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
     problem : Problem
         Arms, start, budget and horizon.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
     Raises
     ------
     ModelError
-        Where the reward does not fit, or there are too many counts.
+        If an argument is wrong, or there are too many counts.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def solve_exact(problem: Problem, reward: ArrayLike) -> ExactOptimum:
 
 
 def quick_optimum(problem: Problem, reward: ArrayLike) -> float | None:
-    """Return the optimum of a problem where it takes a second or two, else None."""
+    """Return the optimum of a problem if it takes a second or two, else None."""
     try:
         counts = Counts(problem, reward, "solvers.solve_exact", min(MOST, QUICK / problem.horizon))
     except ModelError as error:
@@ -133,14 +133,14 @@ def _optimum(problem: Problem, counts: Counts) -> float:
 
 
 def _limit(problem: Problem, step: int) -> float:
-    """Return the budget of a step: a number of arms, or an amount where arms have different costs."""
+    """Return the budget of a step: a number of arms, or an amount if arms have different costs."""
     return float((problem.slots if problem.weights is None else problem.budgets)[step])
 
 
 def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-8) -> ExactAverage:
-    """Return the optimal average reward per step over an endless horizon, between two certified bounds.
+    """Return the optimal average reward per step over an infinite horizon, between two certified bounds.
 
-    Relative value iteration (Puterman 1994, Section 8.5.5): whatever V is, the optimal average is between the least and the
+    Relative value iteration (Puterman 1994, Section 8.5.5): for any V, the optimal average is between the smallest and the
     largest component of T V - V. Every other step is lazy, so that periodic chains converge, too.
 
     Parameters
@@ -159,9 +159,9 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
     Raises
     ------
     ModelError
-        Where the reward does not fit, there are too many counts, or kernels or the budget depend on the time.
+        If an argument is wrong or depends on time, or there are too many counts.
     SolverError
-        Where the bounds do not meet, for instance because the average depends on the start.
+        If the bounds do not meet, for example because the average depends on the start.
 
     Examples
     --------
@@ -188,5 +188,5 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
             value -= value.flat[0]
         if gap > STUCK * before:
             reason = "the average may depend on the start"
-            raise SolverError(f"solve_exact_average: the bounds stay {gap:.1e} apart; {reason}")
+            raise SolverError(f"solve_exact_average: the gap between the bounds stays at {gap:.1e}; {reason}")
         before = gap

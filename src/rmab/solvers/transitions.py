@@ -1,4 +1,4 @@
-"""Sets of transitions: what a kernel may be, row by row. Projection, planning and occupancy bounds read this one type."""
+"""Sets of transitions: the possible kernels, row by row. Projection, planning and occupancy bounds use this one type."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rmab.model import bare, cells, place, words_of
 from rmab.solvers.compiled.optimism import Rows
 
 ROUNDING = 1e-9
-CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave nothing to choose
+CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave no choice
 
 
 @dataclass(frozen=True, eq=False)
 class TransitionSets(ReadOnly):
     """One set of distributions over next states for every row (block, state, action), in every phase.
 
-    Make them with `boxes`, `balls` or `known`, which check what they are given. With K phases they take tables
-    (C, K, S, 2, S); cells (C * K, S, 2, S) are kept (`rmab.model.time`). Here, C counts cells.
+    Build them with `boxes`, `balls` or `known`, which check their arguments. With K phases they take tables
+    (C, K, S, 2, S); cells (C * K, S, 2, S) are stored (`rmab.model.time`). Here, C counts cells.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class TransitionSets(ReadOnly):
     radius : (C, S, 2) float array, optional
         The L1 distance to the centre within which a row may be; None for boxes.
     possible : (C, S, 2, S) bool array, optional
-        Transitions of balls that can happen at all; boxes say so by `high`.
+        Possible transitions of balls; for boxes see `high`.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class TransitionSets(ReadOnly):
 
     @classmethod
     def boxes(cls, low: ArrayLike, high: ArrayLike) -> TransitionSets:
-        """Return boxes low..high, or raise ModelError naming the row that holds no distribution."""
+        """Return boxes low..high, or raise ModelError naming the row without a distribution."""
         least, most = bare(as_floats(low, "lower"), 5), bare(as_floats(high, "upper"), 5)
         if not _is_table(least) or most.shape != least.shape:
             wanted = "(N, S, 2, S), or (N, K, S, 2, S)"
@@ -59,7 +59,7 @@ class TransitionSets(ReadOnly):
         bad = ~((least >= 0) & (least <= most) & (most <= 1))
         if bad.any():
             at = tuple(np.argwhere(bad)[0])
-            raise ModelError(f"{place(at, phases)}: [{least[at]}, {most[at]}] is no interval within [0, 1]")
+            raise ModelError(f"{place(at, phases)}: [{least[at]}, {most[at]}] is not an interval within [0, 1]")
         low_sum, high_sum = least.sum(axis=-1), most.sum(axis=-1)
         empty = (low_sum > 1 + ROUNDING) | (high_sum < 1 - ROUNDING)
         if empty.any():
@@ -72,7 +72,7 @@ class TransitionSets(ReadOnly):
     def balls(cls, centre: ArrayLike, radius: ArrayLike, possible: BoolArray | None = None) -> TransitionSets:
         """Return L1 balls of radius (C, S, 2) around centre (C, S, 2, S), within the possible transitions (C, S, 2, S).
 
-        Without `possible`, a transition is impossible where the reference of a projection is 0 at every step.
+        Without `possible`, a transition is impossible if the reference of a projection is 0 at every step.
         """
         middle, size = bare(as_floats(centre, "centre"), 5), bare(as_floats(radius, "radius"), 4)
         if not _is_table(middle):
@@ -97,11 +97,11 @@ class TransitionSets(ReadOnly):
 
     @classmethod
     def known(cls, kernels: ArrayLike) -> TransitionSets:
-        """Return sets that hold nothing but the kernels (C, S, 2, S), or (C, K, S, 2, S)."""
+        """Return sets that only contain the kernels (C, S, 2, S), or (C, K, S, 2, S)."""
         return cls.boxes(kernels, kernels)
 
     def take(self, index: IntArray) -> TransitionSets:
-        """Return the sets of these cells, in this order; one may come more than once."""
+        """Return the sets of these cells, in this order; cells may repeat."""
         balls: tuple[Any, ...] = (self.centre, self.radius, self.possible)
         low = self.low[index]
         high = low if self.high is self.low else self.high[index]
@@ -109,14 +109,14 @@ class TransitionSets(ReadOnly):
 
     @property
     def single(self) -> bool:
-        """Whether every set holds one distribution alone."""
+        """Whether every set contains a single distribution."""
         return self.low is self.high or bool(np.array_equal(self.low, self.high))
 
     @cached_property
     def rows(self) -> Rows:
-        """Boxes as compiled code reads them: what is spare, and the possible next states in order.
+        """Boxes as compiled code reads them: the spare mass, and the possible next states in order.
 
-        Of balls, the boxes around them: what is planned or bounded over these holds for the balls, too.
+        Of balls, the boxes around them: their bounds hold for the balls, too.
         """
         allowed = self.high > 0
         order = np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32)
@@ -127,7 +127,7 @@ class TransitionSets(ReadOnly):
 
 
 def _is_table(table: FloatArray) -> bool:
-    """Return whether the shape is (N, S, 2, S) or (N, K, S, 2, S), with no side of 0."""
+    """Return whether the shape is (N, S, 2, S) or (N, K, S, 2, S), with no size of 0."""
     fits = table.ndim in (4, 5) and table.shape[-3] == table.shape[-1] and table.shape[-2] == 2
     return fits and 0 not in table.shape
 

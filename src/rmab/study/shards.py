@@ -17,11 +17,12 @@ from rmab.common import parsed_json, write_atomically
 from rmab.errors import FileError
 
 KEY = b"rmab"
-FORMAT = 2  # add 1 when a column is added, removed or changes its meaning; version 1 had no version in its provenance
+FORMAT = 3  # add 1 when a column is added, removed, renamed or changes its meaning; version 1 had no version
+RENAMED = {"random": "chance"}  # names of columns up to version 2
 _TEXT, _WHOLE = ("id", "task", "learner", "feedback", "privileged"), ("round", "seed", "episode")
 _COUNTS = ("activations", "visited", "iterations", "arms", "budget", "horizon", "adaptive")
 _NAMES = (
-    *_TEXT, *_WHOLE, "reward", "bound", "chance", "activations", "visited", "iterations", "seconds",
+    *_TEXT, *_WHOLE, "reward", "bound", "random", "activations", "visited", "iterations", "seconds",
     "regret_O1", "regret_O2", "regret_O3", "term0", "term1", "term2", "term3", "arms", "budget", "horizon", "adaptive",
     "theory",
 )  # fmt: skip
@@ -110,12 +111,13 @@ def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Tabl
 
 
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """Return a column of the table, or nulls if an older format had no such column."""
-    if field.name not in table.column_names:
+    """Return a column of the table, under its old name if necessary, or nulls if an older format had no such column."""
+    name = field.name if field.name in table.column_names else RENAMED.get(field.name, field.name)
+    if name not in table.column_names:
         return pa.nulls(table.num_rows, field.type)
-    if table.schema.field(field.name).type != field.type:
-        raise ValueError(f"column {field.name} is not {field.type}")
-    return table.column(field.name)
+    if table.schema.field(name).type != field.type:
+        raise ValueError(f"column {name} is not {field.type}")
+    return table.column(name)
 
 
 def sweep(folder: Path) -> None:

@@ -54,7 +54,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     task = rmab.make_task("cpap", arms=2, budget=1, horizon=3, episodes=2)
     view, model = task.view(), rmab.RewardModel(np.ones((1, 3, 2, 2)), 0, 2)
     policy, plan = planners.random_policy(problem), solvers.solve_fluid(problem, reward)
-    endless = {"problem": problem, "reward": reward, "average": solvers.solve_average_fluid(problem, reward)}
+    infinite = {"problem": problem, "reward": reward, "average": solvers.solve_average_fluid(problem, reward)}
     learner = rmab.make_learner("ucmd")
     state, rng = learner.begin(view), np.random.default_rng(0)
     seen = rmab.simulate(task.problem, learner.plan(state).policy, task.reward(0), np.random.default_rng(0))
@@ -101,12 +101,12 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "random_policy": (planners.random_policy, {"problem": problem}),
         "LpUpdate": (planners.LpUpdate, {"problem": problem, "reward": reward}),
         "average_fluid": (solvers.solve_average_fluid, {"problem": problem, "reward": reward, "tolerance": 1e-9}),
-        "stationary_index": (planners.stationary_index, {**endless, "rule": "fill"}),
-        "IdPolicy": (planners.IdPolicy, endless),
-        "Ftva": (planners.Ftva, endless),
-        "SetExpansion": (planners.SetExpansion, endless),
-        "Ftva.begin": (planners.Ftva(**endless).begin, {"states": np.array([0, 1, 0]), "rng": rng}),
-        "IdPolicy.act": (planners.IdPolicy(**endless).act, {"h": 0, "states": np.array([0, 1, 0]), "rng": rng}),
+        "stationary_index": (planners.stationary_index, {**infinite, "rule": "fill"}),
+        "IdPolicy": (planners.IdPolicy, infinite),
+        "Ftva": (planners.Ftva, infinite),
+        "SetExpansion": (planners.SetExpansion, infinite),
+        "Ftva.begin": (planners.Ftva(**infinite).begin, {"states": np.array([0, 1, 0]), "rng": rng}),
+        "IdPolicy.act": (planners.IdPolicy(**infinite).act, {"h": 0, "states": np.array([0, 1, 0]), "rng": rng}),
         "whittle": (planners.whittle_index, {"problem": problem, "reward": reward, "discount": 0.9}),
         "whittle_finite": (planners.finite_whittle_index, {"problem": problem, "reward": reward}),
         "deadline_whittle": (rmab.tasks.deadline.deadline_whittle, {"problem": problem, "discount": 0.9}),

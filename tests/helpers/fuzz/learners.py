@@ -115,8 +115,8 @@ def planned(learner: rmab.Learner, state: rmab.State, task: rmab.Task, luck: int
     if plan.occupancy is not None and plan.block_of is not None:
         mass, law = plan.occupancy[plan.block_of], masses(problem.start, problem.arms.states)
         require(mass.shape[:2] == (problem.arms.count, problem.horizon), "plan: of another horizon")
-        endless = learner.options.get("version") in ("stationary", "generator")
-        require(endless or np.abs(mass[:, 0].sum(axis=2) - law).max() <= 1e-6, "plan: from another start")
+        infinite = learner.options.get("version") in ("stationary", "generator")
+        require(infinite or np.abs(mass[:, 0].sum(axis=2) - law).max() <= 1e-6, "plan: from another start")
     same = learner.plan(state, **asked).policy
     if isinstance(plan.policy, rmab.IndexPolicy) and isinstance(same, rmab.IndexPolicy):
         require((plan.policy.table == same.table).all(), "plan: another one the second time")

@@ -221,14 +221,14 @@ def whittle(case: Case) -> None:
         require(discount == 1.0 or problem.phases > 1, "whittle: a discounted arm is refused")
         case.count("whittle refused")
         return
-    require(problem.phases == 1, "whittle: an endless horizon with phases")
+    require(problem.phases == 1, "whittle: an infinite horizon with phases")
     require(np.isfinite(found.index).all(), "whittle: an index is not finite")
     for n in np.flatnonzero(found.indexable) if discount < 1.0 else []:
         size = int(problem.arms.real_states[n])
         kernel, own = problem.arms.kernels[n, :size, :, :size], reward[n, :size] - reward[n, :size].min()
         scale = (_range(own) + float(np.abs(found.index[n]).max())) / (1 - discount)
         for s in range(size):
-            better = _endless(kernel, own, float(found.index[n, s]), discount)[s]
+            better = _infinite(kernel, own, float(found.index[n, s]), discount)[s]
             require(abs(better) <= 1e-7 * scale, f"whittle: arm {n}, state {s}: {better:.3g} at its index, of {scale:.3g}")
 
 
@@ -300,8 +300,8 @@ def _advantage(kernel: FloatArray, reward: FloatArray, price: float) -> FloatArr
     return np.asarray(worth[..., 1] - worth[..., 0])
 
 
-def _endless(kernel: FloatArray, reward: FloatArray, price: float, discount: float) -> FloatArray:
-    """(S,) Q(s,1) - Q(s,0) of an endless horizon, by policy iteration."""
+def _infinite(kernel: FloatArray, reward: FloatArray, price: float, discount: float) -> FloatArray:
+    """(S,) Q(s,1) - Q(s,0) of an infinite horizon, by policy iteration."""
     states = len(kernel)
     action, priced = np.zeros(states, dtype=int), reward - price * np.array([0.0, 1.0])
     for _ in range(2**states + 1):

@@ -1,1 +1,1 @@
-"""The learners, a file each: compositions of parts where they are, with what their paper leaves open."""
+"""The learners, one file each, with the choices that their papers leave open."""

@@ -1,7 +1,7 @@
 """Colored-UCRL2 (Ortner, Ryabko, Auer and Munos, 2012/2014): UCRL2 on the joint process of all arms, exponential.
 
 The joint state is that of all arms, an action a set of at most B arms; arms with the same colour, that is group, state and
-action, share their counts. Optimistic planning chooses kernels and rewards within their sets; a new plan is made when the
+action, share their counts. Optimistic planning chooses kernels and rewards within their sets; it plans again when the
 count of a colour has doubled.
 
 Knowledge: nothing of the kernels; L1 balls of radius sqrt(56 S ln(2 C t / epsilon) / m), rewards within sqrt(7 ln(2 C t /
@@ -9,7 +9,7 @@ epsilon) / 2m), C colours, t steps so far, m visits. Feedback: bandit. The hard 
 actions. All states are seen, so that the paper's (last state, time since) are not needed; planning is backward over the H
 steps of an episode, and plans change between episodes only. In a product of balls the arms take their best rows in turn,
 given those of the others, twice: exact for one arm; for two arms of three states and H = 3 it missed the optimum in 8 % of
-random cases, by 0.65 % at most. Refuses tasks with more than 100 000 pairs of joint state and set.
+random cases, by 0.65 % at most. Rejects tasks whose joint plan would take too long.
 Tuned: radius and width 0.1 of these (docs/tuning.md).
 """
 
@@ -55,7 +55,7 @@ class JointPolicy:
 
 @configured
 class ColoredUcrl2(IndexLearner):
-    """Optimistic planning of all arms at once."""
+    """Optimistic planning of all arms jointly."""
 
     name = "colored-ucrl2"
     TUNED = {"optimism": 0.1}
@@ -64,7 +64,7 @@ class ColoredUcrl2(IndexLearner):
     optimism: float | None = option(default=None, ge=0, le=100, help="radius and width, in units of the theory's")
 
     def state_spec(self, view: View) -> ArraySpecs:
-        """Declare the plan for all arms at once, and the visits when it was made."""
+        """Declare the joint plan of all arms, and the visits when it was computed."""
         joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
         shape = Pools.of(view).support.shape[:3]
         plan = {
@@ -80,22 +80,22 @@ class ColoredUcrl2(IndexLearner):
         return False
 
     def refuses(self, view: View) -> str:
-        """Return that its plan knows neither phases nor budgets by step."""
+        """Reject phases, and budgets that change from step to step."""
         timed = view.phases > 1 or not isinstance(view.budget, int)
         return "plans with one phase and one budget for all steps" if timed else ""
 
     def initial(self, view: View, seed: int) -> Arrays:
-        """Begin, unless the task is too large to plan for all arms at once."""
+        """Begin, unless the task is too large for a joint plan."""
         joint, sets = view.states**view.arms, sum(comb(view.arms, k) for k in range(int(view.budgets.max()) + 1))
         work = joint * sets * joint * view.arms * view.horizon
         if work > LARGEST:
             size = f"{view.states}^{view.arms} = {joint} joint states and {sets} sets of arms are too many"
-            steps = f"for {view.horizon} steps, with {work:.0e} operations, {LARGEST:.0e} at most; take fewer arms"
-            raise ModelError(f"{self.name} plans for all arms at once: {size} {steps}")
+            steps = f"for {view.horizon} steps, with {work:.0e} operations, the limit is {LARGEST:.0e}; use fewer arms"
+            raise ModelError(f"{self.name} plans for all arms jointly: {size} {steps}")
         return super().initial(view, seed)
 
     def prepare(self, known: Knowledge) -> Arrays:
-        """Plan anew where the count of a colour has doubled."""
+        """Recompute the plan if the count of a colour has doubled."""
         pools, visits, episode = known.pools, known.visits, known.episode
         if episode and not doubled(known.arrays["epoch"], visits):
             return {}
@@ -118,8 +118,8 @@ class ColoredUcrl2(IndexLearner):
 def color_widths(
     view: View, visits: IntArray, shown: IntArray, episode: int, epsilon: float, optimism: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the L1 radius (G,S,2) of the visits, and the width (R,S,2) of rewards that were shown so often, before this
-    episode (from 0); all is possible where nothing was seen.
+    """Return the L1 radius (G,S,2) of the visits, and the width (R,S,2) of mean rewards, before this
+    episode (from 0); everything is possible for unvisited pairs.
     """
     steps = max(episode * view.horizon, 1)
     log = log_over(2 * visits.size * steps, epsilon)

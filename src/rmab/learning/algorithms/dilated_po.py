@@ -16,8 +16,8 @@ Parameters: eta = min(1 / (24 H^3), 1 / sqrt(S H A H T)), gamma = 2 eta H (the p
 bound is vacuous: exponential weights may lose H ln(2) / eta before they have chosen, which is 16.6 H^4 or more, and an arm
 cannot lose more than H T. So it says nothing before 16.6 H^3 episodes, 2 million with H = 50 and 450 with H = 3 (its other
 terms may ask for more), and at that rate hardly anything is learned before. Tuned: eta = 0.3 / H, gamma 2 eta H with the eta
-in use, not the theory's, and a tenth of the theory's bonus; but in 50 episodes no point of its grid is more than one per
-cent better than chance (docs/tuning.md).
+in use, not the theory's, and a tenth of the theory's bonus; but in 50 episodes no point of its grid is more than 1 %
+better than the random policy (docs/tuning.md).
 Cost: as of `uob-reps`, for every node, twice.
 """
 
@@ -115,7 +115,7 @@ class DilatedPo(Learner):
 
 
 def _losses_to_go(pools: Pools, feedback: Feedback, observed: Observations, prices: FloatArray) -> FloatArray:
-    """(H, N) what every arm loses from step h on, prices included; rewards that were not revealed count as no loss."""
+    """(H, N) what every arm loses from step h on, prices included; hidden rewards count as no loss."""
     actions = feedback.actions.astype(np.int64)
     cell = pools.payoff_of * pools.view.phases + pools.view.steps[:, np.newaxis]
     value = observed.values[cell, feedback.states[:-1], actions]

@@ -1,4 +1,4 @@
-"""What learners share that solve the extended LP: Hoeffding boxes around kernels and rewards, or a generator's samples."""
+"""Shared by learners that solve the extended LP: Hoeffding boxes around kernels and rewards, or a generator's samples."""
 
 from copy import copy
 from typing import ClassVar, Literal, Self
@@ -18,8 +18,8 @@ from rmab.solvers.transitions import TransitionSets
 
 OPTIMISM = "reach of kernels (and of optimistic rewards), in units of delta"
 SAMPLES = "next states that the generator draws for every pair of a group; None: 200"
-DEFAULT = 200  # samples of every pair, unless told
-LIKE, TIE = 6, 1e-7  # decimals to which shares are told apart, and how far what they tie by can lift an index
+DEFAULT = 200  # samples of every pair, by default
+LIKE, TIE = 6, 1e-7  # decimals to which shares are compared, and the most that a tie-break adds to an index
 Means = Literal["mean", "optimistic"]
 MEANS = "the sample mean, or the mean plus its width delta, at most 1"
 
@@ -45,8 +45,8 @@ class ExtendedLearner(IndexLearner):
 
     @property
     def privileged(self) -> str:
-        """What the generator tells, in the version of that name."""
-        return "is told samples of every pair's next state" if self.version == "generator" else ""
+        """The samples, in version `generator`; empty otherwise."""
+        return "knows samples of every pair's next state" if self.version == "generator" else ""
 
     @property
     def draws(self) -> bool:
@@ -54,10 +54,10 @@ class ExtendedLearner(IndexLearner):
         return self.version == "generator"
 
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
-        """Return the learner that has drawn its samples from this problem's kernels; nothing else of it is kept."""
-        told = copy(self)
-        object.__setattr__(told, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
-        return told
+        """Return the learner that has drawn its samples from this problem's kernels; it stores nothing else."""
+        informed = copy(self)
+        object.__setattr__(informed, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
+        return informed
 
     @property
     def counting(self) -> Counting:
@@ -82,7 +82,7 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
     """Solve the extended LP of an episode; sets of every group, estimate (R, S, 2).
 
     Returns the masses (C, H, S, 2), and the index (C, H, S): the share of a state's mass that is active; where it has none,
-    1 if activating is worth its price under the plan's own prices and kernels, otherwise 0; like shares by that worth.
+    1 if activating gains more than its price under the plan's kernels, otherwise 0. Equal shares are ranked by that gain.
     """
     view, blocks = pools.view, sets.take(pools.group)
     low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
@@ -95,13 +95,13 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
 
 
 def ranked(share: FloatArray, worth: FloatArray) -> FloatArray:
-    """Return shares in [0, 1], of any shape, ranked: like ones by what activating is worth, which has the same shape."""
+    """Return shares in [0, 1], of any shape, ranked: equal ones by the gain of activating, of the same shape."""
     level, span = np.round(share, LIKE), float(np.ptp(worth)) or 1.0
     return np.asarray((level + TIE * (worth - worth.min()) / span) / (1.0 + TIE))
 
 
 def _worth(plan: OptimisticFluid, reward: FloatArray) -> FloatArray:
-    """(C, H, S) what activating is worth beyond its price, under the kernels and prices of a plan; reward (C, H, S, 2)."""
+    """(C, H, S) the gain of activating less its price, under the kernels and prices of a plan; reward (C, H, S, 2)."""
     blocks, horizon, states = plan.mass.shape[:3]
     values, worth = np.empty((blocks, horizon + 1, states)), np.empty((blocks, horizon, states))
     kernels, pays = (np.ascontiguousarray(one).reshape(-1, *one.shape[2:]) for one in (plan.kernel, reward))

@@ -1,4 +1,4 @@
-"""Learners that do not learn: the oracle, which knows everything that a fixed policy can use, and chance.
+"""Learners that do not learn: the oracle, which knows everything that a fixed policy can use, and the random policy.
 
 `planned.py` has the planners, which do not learn either.
 """
@@ -44,15 +44,15 @@ class Oracle(PrivilegedLearner):
         return partial(occupancy_index, rule=self.rule, rounding=self.rounding)
 
 
-class Chance(FixedLearner):
-    """A uniformly random set of B arms at every step: what everything should beat."""
+class RandomLearner(FixedLearner):
+    """A uniformly random set of B arms at every step: the baseline that every learner should beat."""
 
     name = "random"
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
-        """Rank all arms alike."""
+        """Rank all arms equally."""
         return self.decide(state.seen_in(view))
 
     def decide(self, state: State) -> EpisodePlan:
-        """Rank all arms alike: ties are broken at random."""
+        """Rank all arms equally: ties are broken at random."""
         return EpisodePlan(IndexPolicy.of(state.view, np.ones((state.view.arms, state.view.states))))

@@ -1,4 +1,4 @@
-"""PDGD-OPS (Germano, Stradi, Genalti, Castiglioni, Marchesi and Gatti, 2023): primal and dual descent, each for itself.
+"""PDGD-OPS (Germano, Stradi, Genalti, Castiglioni, Marchesi and Gatti, 2023): separate primal and dual descent.
 
 Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt when a pair's count doubles. Feedback: full,
 of rewards and constraints; the budget is constant, so the regime of stochastic constraints applies.
@@ -6,13 +6,13 @@ of rewards and constraints; the budget is constant, so the regime of stochastic 
 The primal learner must have no regret on any interval of episodes. The paper projects in the Euclidean norm, which has that
 property. We project by divergence after mixing in 1 / T of the uniform occupancy (fixed share), which has it as well, and
 needs no solver of quadratic programmes: this is a substitute, and its rate is ours.
-Hard budget: given the prices every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
+Hard budget: given the prices arms are independent, and the plan may exceed the budget; arms are activated by dependent
 rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
-`violation(state)` is the plan's own average excess. Where it is large, shares that are scaled down say little: after 50
-episodes of cpap the theory's plan wants 19 of 20 arms active where 10 may be, and drawing from it is nearly blind, while the
+`violation(state)` is the plan's own average excess. If it is large, scaled-down shares carry little information: after 50
+episodes of cpap the theory's plan activates 19 of 20 arms with a budget of 10, so drawing is nearly uniform, while the
 highest indices are near the bound (docs/comparison.md has both).
 Parameters: eta_p = sqrt(ln(S^2 A) / T) / G, G the largest |r - price| so far (ours); eta_d = 1 / (H sqrt(T ln(T^2 /
-epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least sure of all rivals here).
+epsilon))) and prices within [0, T^(1/4)] (the paper's, in our reading: its rates are the least certain here).
 Tuned: 64 eta_p and 1000 eta_d (docs/tuning.md).
 """
 
@@ -40,7 +40,7 @@ class PriceAscent(PricedMirror):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of the rate of the prices")
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
-        """Return the first plan; nothing was gained or priced yet."""
+        """Return the first plan; no gains and no prices yet."""
         first = super().begin(pools, sets)
         return StepResult(first.mass, first.iterations, {**first.memory, "greatest": np.array(0.0)})
 

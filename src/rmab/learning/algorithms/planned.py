@@ -1,4 +1,4 @@
-"""Planners as learners, so that they take part in runs and studies: they learn nothing, and most of them are privileged."""
+"""Planners as learners, so that they take part in runs and studies: they learn nothing, and most are privileged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FixedLearner(Learner):
     state_costs = True
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
-        """Keep nothing."""
+        """Store nothing."""
         return {}
 
     def update(self, state: State, feedback: Feedback) -> Arrays:  # noqa: ARG002
@@ -59,7 +59,7 @@ class PrivilegedLearner(FixedLearner):
         return player
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
-        """Begin with the table of an index policy; other policies are no arrays, and stay with the learner."""
+        """Begin with the table of an index policy; other policies are not arrays, and stay with the learner."""
         policy = self._plan()
         return {"table": policy.table} if isinstance(policy, IndexPolicy) else {}
 
@@ -94,7 +94,7 @@ class PlannerLearner(PrivilegedLearner):
     """
 
     name = "planner"
-    draws = True  # a planner may treat like arms differently
+    draws = True  # a planner may treat identical arms differently
     planner: Any = option(
         default="lagrangian", help="name of a planner, module:planner, a table of its name and options, or a planner"
     )
@@ -118,7 +118,7 @@ class RoundRobin(FixedLearner):
     """All arms in turn, B at every step, each episode from where the last one stopped: what many programmes do."""
 
     name = "round-robin"
-    draws = True  # nothing is drawn, but whose turn it is depends on the order of the arms
+    draws = True  # no random draws, but turns depend on the order of the arms
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate those whose turn it is."""
@@ -127,13 +127,13 @@ class RoundRobin(FixedLearner):
         return EpisodePlan(IndexPolicy.of(view, table, rule="at-most"))
 
     def refuses(self, view: View) -> str:
-        """Return that turns need equal costs."""
+        """Reject unequal costs."""
         return "takes turns among arms that all cost the same" if view.weights is not None else ""
 
 
 @configured
 class RuleLearner(PrivilegedLearner):
-    """Base of the index planners that play by a name of their own: `PLANNER` and its fixed options."""
+    """Base of the index planners that are learners under their own name: `PLANNER` and its fixed options."""
 
     PLANNER: ClassVar[Mapping[str, Any]]
     rule: Rule = option(default="auto", help=RULE)
@@ -145,14 +145,14 @@ class RuleLearner(PrivilegedLearner):
 
 @configured
 class MyopicLearner(RuleLearner):
-    """What activating pays now and changes in the next reward (`myopic_index`), of the true kernels: privileged."""
+    """Gain of activating in this and the next reward (`myopic_index`), under the true kernels: privileged."""
 
     name, PLANNER = "myopic", {"name": "myopic"}
 
 
 @configured
 class WhittleLearner(RuleLearner):
-    """Whittle indices of every step (`rmab.planners.finite_whittle_index`), of the true kernels: privileged.
+    """Whittle indices of every step (`rmab.planners.finite_whittle_index`), under the true kernels: privileged.
 
     Where an arm is not indexable, its index is the last price at which a state becomes passive.
     """
@@ -162,9 +162,9 @@ class WhittleLearner(RuleLearner):
 
 @configured
 class LagrangianLearner(RuleLearner):
-    """What activating is worth at the prices of the fluid plan (`lagrangian_index`), of the true kernels: privileged.
+    """Gain of activating at the prices of the fluid plan (`lagrangian_index`), under the true kernels: privileged.
 
-    As `oracle`, which however fills the budget also with arms that it harms.
+    Like `oracle`, which also fills the budget with arms that activation harms.
     """
 
     name, PLANNER = "lagrangian", {"name": "lagrangian"}

@@ -1,7 +1,7 @@
-"""What the primal-dual rivals share: the budget is priced, not enforced, and is kept on average over the episodes at best.
+"""Shared code of primal-dual learners: the budget is priced, not enforced, and holds on average over episodes at best.
 
-Their own constraint is that the active mass, averaged over episodes, is at most the budget at every step. The hard budget is
-kept by the index policy that is read off the plan; the plan's own excess is recorded, so that it can be reported.
+Their constraint is that the active mass, averaged over episodes, is at most the budget at every step. The hard budget is
+kept by the index policy of the plan; the plan's excess is recorded and reported.
 """
 
 import numpy as np
@@ -18,17 +18,17 @@ from rmab.solvers.transitions import TransitionSets
 
 @configured
 class PricedMirror(Centred):
-    """Online mirror descent without the budget, and prices (H,) of activation; how they move, subclasses say."""
+    """Online mirror descent without the budget, and prices (H,) of activation; subclasses define how they move."""
 
     coupled = False
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
-        """Return the first plan; nothing is priced, and nothing was overspent."""
+        """Return the first plan; with zero prices and no excess."""
         first, nothing = super().begin(pools, sets), np.zeros(pools.view.horizon)
         return StepResult(first.mass, first.iterations, {**first.memory, "prices": nothing, "excess": nothing})
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare prices, and what was overspent, too."""
+        """Declare prices, and the excess."""
         each = ArraySpec((pools.view.horizon,))
         return {**super().state_spec(pools), "prices": each, "excess": each}
 
@@ -47,7 +47,7 @@ class PrimalDual(EpochLearner):
     """Learners whose step prices the budget."""
 
     def violation(self, state: State) -> float:
-        """Return by how much the plans exceed the budget at the worst step, on average over episodes, as a part of it."""
+        """Return by how much the plans exceed the budget at the worst step, averaged over episodes, relative to it."""
         if state.episode == 0:
             return 0.0
         mean = state.arrays["step.excess"] / state.episode

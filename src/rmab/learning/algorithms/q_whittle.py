@@ -8,16 +8,16 @@ For every reference state x an arm keeps Q_x(s, a), learned at the price lambda(
 With probability 0.1 a step is for exploration: its B arms are random; else the B highest indices are activated.
 
 This is theirs; c = 0.1, c' = 1 and the following are our reading:
-- Arms that are alike learn together: transitions of one pair at one step count as one, with their mean.
+- Identical arms learn together: transitions of one pair at one step count as one, with their mean.
 - A price moves only if both actions were met in its state since it moved last, and n is N times the number of its moves. In
-  their examples, where a hundred like arms learn together, that is at every N-th step. Where every arm learns alone, prices
-  would else run away on what Q was long ago.
+  their examples, with a hundred identical arms, that is at every N-th step. Where every arm learns alone, prices
+  would otherwise diverge on outdated Q.
 - Prices stay within -H..H, which is all that an activation can change in an episode (rewards are mapped to [0, 1]).
 - The mean is over the states that the arm has.
 
 Robledo et al. (2022) discount instead. With a discount of 1 - 1/H, Q is of the size of H while pairs not yet met are at 0,
 and prices that move at every step follow the difference: on `circulant` (N = 100, H = 100) they passed 1e6 where no index
-is above 1. Relative value iteration alone mends that; moving at every N-th step keeps the first prices small, too. As it is,
+is above 1. Relative value iteration alone fixes that; moving at every N-th step keeps the first prices small, too. As it is,
 60 episodes come within 0.1 of the indices there, and within 0.25 on `restart`, in the right order.
 
 Knowledge: nothing, no model is kept. Feedback: bandit; a pair whose reward is not shown teaches nothing, so prices do not
@@ -39,14 +39,14 @@ from rmab.play import Feedback, IndexPolicy
 
 FAST, SLOW, PATIENCE, EXPLORATION = 0.1, 1.0, 500.0, 0.1
 TABLES = ("quality", "index", "visits", "moves", "met")
-KEY = 102  # of the stream that says which steps are for exploration
+KEY = 102  # key of the random stream of exploration steps
 
 
 class Tables:
-    """What is learned, by payoff, reference state, state and action, with the clocks of the prices.
+    """Tables by payoff, reference state, state and action, with the clocks of the prices.
 
     quality (R, S, S, 2); index (R, S); visits (R, S, 2); moves (R, S) of the prices; met (R, S, 2): the visits when a price
-    moved last; steps so far. real (R, S): the states that there are.
+    moved last; steps so far. real (R, S): which states exist.
     """
 
     def __init__(self, arrays: Arrays, real: BoolArray) -> None:
@@ -62,7 +62,7 @@ class Tables:
         known = ~np.isnan(paid)
         k, s, a = payoff[known], here[known], action[known]
         ahead = self.quality[k, :, there[known]].max(axis=2)  # (N, S): by reference state
-        level = np.einsum("kxsa,ks->kx", self.quality, self.weight)  # what stands for the gain
+        level = np.einsum("kxsa,ks->kx", self.quality, self.weight)  # estimate of the average reward
         target = paid[known, np.newaxis] - self.index[k] * a[:, np.newaxis] + ahead - level[k]
         number, total = np.zeros(self.visits.shape), np.zeros((*self.visits.shape, self.index.shape[1]))
         np.add.at(number, (k, s, a), 1.0)
@@ -85,7 +85,7 @@ class Tables:
 
     @property
     def arrays(self) -> Arrays:
-        """All that is kept."""
+        """All arrays to store."""
         return {**{name: getattr(self, name) for name in TABLES}, "steps": np.array(self.steps)}
 
 
@@ -101,14 +101,14 @@ def slow_rate(steps: FloatArray, scale: float) -> FloatArray:
 
 @configured
 class QWhittle(Learner):
-    """No model: a price per state that is moved until it makes no difference."""
+    """Model-free: the price of each state moves until both actions are worth the same."""
 
     name = "q-whittle"
     TUNED = {"fast": 10.0, "exploration": 1.0}
     preset: Preset = option(default="theory", help=PRESET)
-    fast: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of Q, in units of 0.1 at first")
-    slow: float | None = option(default=None, ge=1e-12, le=1e4, help="the rate of the indices, in units of 1 at first")
-    exploration: float | None = option(default=None, ge=0, le=10, help="the part of steps played at random, in units of 0.1")
+    fast: float | None = option(default=None, ge=1e-12, le=1e4, help="initial rate of Q, in units of 0.1")
+    slow: float | None = option(default=None, ge=1e-12, le=1e4, help="initial rate of the indices, in units of 1")
+    exploration: float | None = option(default=None, ge=0, le=10, help="fraction of random steps, in units of 0.1")
 
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Begin with zeros."""
@@ -129,8 +129,8 @@ class QWhittle(Learner):
         return self.decide(state.seen_in(view))
 
     def refuses(self, view: View) -> str:
-        """Return that an endless horizon knows no phases."""
-        return "learns the Whittle index of an endless horizon, which knows no phases" if view.phases > 1 else ""
+        """Reject phases."""
+        return "learns the Whittle index of an infinite horizon, which does not support phases" if view.phases > 1 else ""
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices, or random arms at the steps that are for exploration."""

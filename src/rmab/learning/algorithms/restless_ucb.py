@@ -1,6 +1,6 @@
 """Restless-UCB (Wang, Huang and Lui, NeurIPS 2020): explore, build one optimistic instance, commit to an offline oracle.
 
-Theirs: one arm is pulled at a time, chains are birth-death and move whatever is done, a state is seen only when its arm is
+Theirs: one arm is pulled at a time, chains are birth-death that ignore actions, a state is seen only when its arm is
 pulled. So every arm is pulled until each state has m(T) = T^(2/3) transitions, then probabilities are shifted by rad =
 sqrt(ln T / 2m) towards states of higher reward, rewards raised by rad, and the oracle's policy is played to the end.
 
@@ -34,8 +34,8 @@ class RestlessUcb(IndexLearner):
     name = "restless-ucb"
     TUNED = {"exploration": 0.15, "optimism": 0.0}
     preset: Preset = option(default="theory", help=PRESET)
-    exploration: float | None = option(default=None, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
-    optimism: float | None = option(default=None, ge=0, le=100, help="the radius, in units of sqrt(ln(T H) / 2m)")
+    exploration: float | None = option(default=None, ge=1e-12, le=100, help="exploration episodes, in units of T^(2/3)")
+    optimism: float | None = option(default=None, ge=0, le=100, help="radius, in units of sqrt(ln(T H) / 2m)")
 
     @property
     def explore(self) -> Exploration:

@@ -3,13 +3,13 @@
 Knowledge: nothing of the kernels; sets that are rebuilt when a pair's count doubles. Feedback: bandit. Every kernel P of
 the set is replaced by (1 - alpha) P + alpha / S (over the possible successors), so that no state of the plan is too rare to
 divide by: the loss of a pair at a step is loss * visited / q, q the plan's occupancy (the exact form in our reading). Pairs
-that are declared to pay nothing have their loss as it is: these weights have little bias, and noise is saved.
+that are declared to pay nothing keep their loss unweighted: these weights have little bias, and this avoids noise.
 Sets: the paper's L1 ball, shifted, has a lower bound on every entry that a ball has not; we take the smallest box around
 it, entries within half the radius, which shifts to a box.
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
 of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
 With the B highest indices instead (`rounding="top"`) an arm that is left out is
-never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
+never seen to lose, and all take turns: the plan does not converge. An arm's visits then depend on the others:
 q is the visits of the executed policy in simulated episodes, times what the plan's mass of a state is in units of its
 empirical occupancy; no less than alpha / (S A), which the analysis counts on.
 Parameters: alpha = T^(-1/4), the published rate without its constant, which would be above 1 here, and eta = sqrt(ln(S^2 A)
@@ -62,7 +62,7 @@ class ShiftedWeights(RewardEstimator):
     """Losses over the plan's own occupancy, no less than alpha / (S A)."""
 
     draws = True
-    alike = False  # declared zeros have their loss as it is
+    alike = False  # losses of declared zeros stay unweighted
     shift: float = option(default=1.0, ge=1e-12, le=1e6, help=SHIFT)
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002

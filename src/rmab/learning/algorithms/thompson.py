@@ -4,7 +4,7 @@ Before every episode one kernel per group is drawn: each row from Dirichlet(prio
 possible. The policy is the Lagrangian index of the fluid LP of this draw.
 
 Knowledge: nothing of the kernels; a Dirichlet prior. Feedback: bandit. The paper has rewards that are known functions of the
-states; ours are running means, 1 where nothing was seen. Hard budget: the paper takes any policy map that keeps it; ours
+states; ours are running means, 1 if never seen. Hard budget: the paper takes any policy map that keeps it; ours
 activates the B highest indices. Theory: prior 1, uniform; tuned: 2 (docs/tuning.md).
 """
 
@@ -21,7 +21,7 @@ from rmab.learning.pools import refuse_forced
 from rmab.learning.state import Arrays
 from rmab.model import View
 
-KEY = 101  # of the stream that draws come from
+KEY = 101  # key of the random stream
 
 
 @configured
@@ -33,10 +33,10 @@ class Thompson(IndexLearner):
     any_budget = True
     TUNED = {"prior": 2.0}
     preset: Preset = option(default="theory", help=PRESET)
-    prior: float | None = option(default=None, ge=1e-12, le=1e6, help="the weight of every transition before it was seen")
+    prior: float | None = option(default=None, ge=1e-12, le=1e6, help="prior weight of every transition")
 
     def refuses(self, view: View) -> str:
-        """Return that somebody must have a choice."""
+        """Reject budgets that leave no choice."""
         return refuse_forced(view)
 
     def prepare(self, known: Knowledge) -> Arrays:

@@ -1,4 +1,4 @@
-"""`ucmd`, the recommended learner: the paper's skeleton with the components that won (docs/learning.md)."""
+"""`ucmd`, the recommended learner: the paper's skeleton with the best components (docs/learning.md)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rmab.model import View
 
 @configured
 class Ucmd(MirrorDescent):
-    """Components of your choice: an object each, its name, or a dictionary of its name and options.
+    """Any components: each is an object, its name, or a dictionary of its name and options.
 
-    By default: estimated kernels, forecasts, the priced step, top-B, and probes of arms that were not seen for long.
+    By default: estimated kernels, forecasts, the priced step, top-B, and probes of arms that were not observed for long.
 
     Examples
     --------
@@ -30,19 +30,19 @@ class Ucmd(MirrorDescent):
 
     name = "ucmd"
     confidence: ConfidenceSets = option(
-        default=Estimated(), registry=CONFIDENCE, help="what the kernels are, or where they may lie"
+        default=Estimated(), registry=CONFIDENCE, help="estimated transition probabilities, or sets around them"
     )
     estimator: RewardEstimator = option(
-        default=Forecast(), registry=ESTIMATORS, help="what the last episode paid, and what the next is expected to pay"
+        default=Forecast(), registry=ESTIMATORS, help="estimate of the rewards of the last and the next episode"
     )
-    step: Step = option(default=Priced(), registry=STEPS, help="from one plan to the next")
-    rounding: Execution = option(default=TopB(), registry=ROUNDINGS, help="from a plan to decisions within the budget")
-    refresh: Refresh = option(default=EveryEpisode(), registry=REFRESHES, help="when the sets are recomputed")
-    probes: Probes = option(default=Probes(), registry=PROBES, help="forced exploration: who is activated to be seen")
+    step: Step = option(default=Priced(), registry=STEPS, help="update of the plan after an episode")
+    rounding: Execution = option(default=TopB(), registry=ROUNDINGS, help="how a plan becomes decisions within the budget")
+    refresh: Refresh = option(default=EveryEpisode(), registry=REFRESHES, help="when confidence sets are recomputed")
+    probes: Probes = option(default=Probes(), registry=PROBES, help="forced exploration: arms activated to observe them")
 
     @property
     def components(self) -> ComponentSet:
-        """The components as they were given."""
+        """The components as given."""
         return ComponentSet(self.confidence, self.estimator, self.step, self.rounding, self.refresh, self.probes)
 
     @property
@@ -51,5 +51,5 @@ class Ucmd(MirrorDescent):
         return type(self.step) is Priced and type(self.rounding) in (TopB, DependentRounding)
 
     def refuses(self, view: View) -> str:
-        """Return that somebody must have a choice."""
+        """Reject budgets that leave no choice."""
         return refuse_forced(view)

@@ -1,15 +1,15 @@
-"""UCMD-ARMAB (Xiong & Li, ICML 2024, Algorithm 2), to the letter: the paper's four parts.
+"""UCMD-ARMAB (Xiong & Li, ICML 2024, Algorithm 2), exactly as published, with the paper's four components.
 
 What the paper leaves undefined follows the library's conventions: no reward term before the first feedback, all mass in the
 start state at step 0, and a floor of 1e-12 under the last plan.
 
 The paper's model has passive rewards of zero, and its estimator none the less estimates them: delta where an arm was
-passive, 1 where it never was. Under its name the learner does just that (`zeros="estimated"`). It wastes what is known, so
-that it is also there with the declared zeros put in (`zeros="declared"`). Neither is always better: docs/reproduction.md and
+passive, 1 where it never was. This learner does the same (`zeros="estimated"`). That ignores known zeros, so
+there is an option to use them (`zeros="declared"`). Neither is always better: docs/reproduction.md and
 docs/growth.md have both.
-With full feedback the true rewards take the estimator's place, and it is `uc-o-reps` but for the sets.
+With full feedback the true rewards replace the estimator, and it equals `uc-o-reps` except for the sets.
 
-Its regret theorem (Section 5.1) does not hold as stated, for two reasons, each enough by itself: see the families `greener`
+Its regret theorem (Section 5.1) does not hold as stated, for two independent reasons: see the families `greener`
 and `turns`, the study `theorem`, and docs/reproduction.md.
 """
 
@@ -38,14 +38,14 @@ class UcmdArmab(MirrorDescent):
 
     name = "ucmd-armab"
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the paper's")
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="learning rate, in units of the paper's")
     rule: Rule = option(default="fill", help=RULE)
     rounding: Rounding = option(default="top", help=ROUNDING)
     zeros: Zeros = option(default="estimated", help=ZEROS)
 
     @cached_property
     def components(self) -> ComponentSet:
-        """The paper's parts (Sections 4.1, 4.3, 4.2 and 4.4)."""
+        """The paper's components (Sections 4.1, 4.3, 4.2 and 4.4)."""
         return ComponentSet(
             confidence=Hoeffding(epsilon=self.epsilon),
             estimator=PaperEstimator(epsilon=self.epsilon, zeros=self.zeros),

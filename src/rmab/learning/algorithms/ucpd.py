@@ -5,10 +5,10 @@ Knowledge: nothing of the kernels; L1 balls around the empirical ones, rebuilt w
     Q_h(t) = max(Q_h(t-1) + <g_h, theta(t)> - c_h, 0)
 Here g_h is the part of the arms that is active at step h, and c_h = B / N; losses and divergence are means over the arms,
 too.
-Hard budget: given the queues every arm is by itself, and the plan may exceed the budget; arms are activated by dependent
+Hard budget: given the queues arms are independent, and the plan may exceed the budget; arms are activated by dependent
 rounding of its shares, scaled down to the budget (`rounding="top"`: the B highest indices, without a guarantee).
-`violation(state)` is the plan's own average excess. Where it is large, shares that are scaled down say little: after 50
-episodes of cpap the theory's plan wants 18 of 20 arms active where 10 may be, and drawing from it is nearly blind, while the
+`violation(state)` is the plan's own average excess. If it is large, scaled-down shares carry little information: after 50
+episodes of cpap the theory's plan activates 18 of 20 arms with a budget of 10, so drawing is nearly uniform, while the
 highest indices are near the bound (docs/comparison.md has both).
 Parameters: V = H sqrt(T), alpha = H T, lambda = 1 / T (the paper's, in our reading; that means over arms are taken is
 ours). Queues are slow: the plan keeps the budget when T is far above 16 H^2. Tuned: 0.01 V and 0.0003 alpha, so that queues
@@ -27,18 +27,18 @@ from rmab.learning.pools import Episode
 from rmab.learning.state import Memory
 
 V = "V, the weight of the losses, in units of the theory's"
-ALPHA = "alpha, the weight of staying, in units of the theory's"
+ALPHA = "alpha, weight of the last plan, in units of the theory's"
 
 
 @configured
 class Queues(PricedMirror):
-    """Prices are queues of what was overspent."""
+    """Prices are queues of the excess over the budget."""
 
     v: float = option(default=1.0, ge=1e-12, le=1e6, help=V)
     alpha: float = option(default=1.0, ge=1e-12, le=1e6, help=ALPHA)
 
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
-        """Return (V gain - prices) / alpha, with the prices that this episode leaves."""
+        """Return (V gain - prices) / alpha, with the prices after this episode."""
         view, excess = episode.pools.view, self.excess(episode)
         v = self.v * view.horizon * np.sqrt(view.episodes)
         alpha = self.alpha * view.horizon * view.episodes
@@ -48,7 +48,7 @@ class Queues(PricedMirror):
 
 @configured
 class Ucpd(PrimalDual):
-    """Mirror descent with prices that are queues of what was overspent."""
+    """Mirror descent with prices that are queues of the excess over the budget."""
 
     name = "ucpd"
     TUNED = {"v": 0.01, "alpha": 0.0003}

@@ -3,12 +3,12 @@
 Knowledge: nothing of the kernels; Bernstein boxes around the empirical ones, rebuilt when a pair's count doubles. Feedback:
 bandit. The loss of a pair at a step is estimated by loss * visited / (u + gamma), u the most mass that a kernel of the
 boxes can bring there (Comp-UOB): too low on average, so it explores (implicit exploration). All losses are weighed so, also
-those of pairs that are declared to pay nothing: as these would be exact, and the others too low, it would shun them
+those of pairs that are declared to pay nothing: if these were exact and the others too low, it would avoid them
 (docs/details.md has both; neither is better everywhere).
 Hard budget: the budget is a constraint of the projection, for all arms together; arms are activated by dependent rounding
 of the plan's shares, as far as they fill the budget; free slots go to the highest indices (rule `fill`).
 With the B highest indices instead (`rounding="top"`) an arm that is left out is
-never seen to lose, and all take turns: the plan does not settle in the long run. An arm's visits then depend on the others:
+never seen to lose, and all take turns: the plan does not converge. An arm's visits then depend on the others:
 u is the visits of the executed policy in simulated episodes, times what the upper bound of a state is in units of its
 empirical occupancy.
 Parameters: eta = gamma = sqrt(ln(S H^2 A / epsilon) / (T S A)) (the paper's, in our reading). Tuned: 8 eta and
@@ -29,15 +29,15 @@ from rmab.learning.state import Memory
 from rmab.learning.visits import bounds, exploration, importance, step_visits, weighted_losses
 from rmab.model import View
 
-WIDTH = "of the rate and of gamma: as in the logarithm of UOB-REPS"
+WIDTH = "confidence level in the rate and in gamma, as in UOB-REPS"
 
 
 @configured
 class UpperOccupancy(RewardEstimator):
-    """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. Needs boxes, not balls."""
+    """Losses over the most mass that a kernel of the boxes can bring to a pair, plus gamma. It needs boxes, not balls."""
 
     draws = True
-    alike = True  # declared zeros are weighed, too
+    alike = True  # declared zeros are weighted, too
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=WIDTH)
     gamma: float = option(default=1.0, ge=1e-12, le=1e6, help="implicit exploration, in units of the theory's")
 

@@ -1,1 +1,1 @@
-"""Compiled code of the learners' parts."""
+"""Compiled code of the learners' components."""

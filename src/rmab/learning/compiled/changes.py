@@ -1,12 +1,12 @@
-"""Kernels that may change between episodes: change points of every group and action, weighed by likelihood.
+"""Kernels that may change between episodes: change points of every group and action, weighted by likelihood.
 
 The transitions of a group under an action are those since its last change, `base`, or since a candidate for a change in one
 of the last W episodes, `since`. A candidate is judged by the ratio of the marginal likelihoods of what was seen from its
-episode on (Adams & MacKay 2007: Bayesian online changepoint detection): that of transitions counted since then, over that
+episode on (Adams & MacKay 2007: Bayesian online changepoint detection): of transitions counted since then, over that
 of the base. Rows are Dirichlet a priori, around a mean that is learned from all groups.
 
-Changes may be common: with probability e^-COMMON something happens in an episode to every group with probability SHARE; or
-one group changes by itself, with probability e^-ALONE. What the other groups show says how likely the former is.
+Changes may be common: with probability e^-COMMON an event in an episode affects every group with probability SHARE; or
+one group changes by itself, with probability e^-ALONE. The other groups show how likely the former is.
 """
 
 import math
@@ -17,11 +17,11 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
 COMMON, ALONE, SHARE = 3.0, 5.0, 0.5
-CERTAIN = 5.0  # log ratio, beyond that of changes one by one, from which on all groups have changed together
+CERTAIN = 5.0  # log ratio, beyond that of changes one by one, above which all groups have changed together
 NEVER = -1e9  # the log ratio of a candidate that was dropped
 FEW = 8  # factors that are multiplied one by one
-LOOSE = 4.0  # transitions by which the kernel after a common change is like the one before
-VAGUE = 0.01  # part of a prior mean that may lead anywhere, when likelihoods are compared
+LOOSE = 4.0  # transitions prior weight of the kernel before a common change for the one after it
+VAGUE = 0.01  # share of a prior mean that is spread over all states, when likelihoods are compared
 LEAST = 1e-6  # probabilities and weights below are taken for this, and for none
 
 
@@ -77,8 +77,8 @@ def judge_common(
 ) -> None:
     """Judge whether all groups have changed together: common (W,2), the log ratios of all candidates, is updated.
 
-    What all groups together have shown (C,S,2,S) since a candidate's episode is held against what was predicted of each. So
-    a change is found of which every group has shown little, as where most arms rest. It must be called before `take_in`.
+    What all groups together have shown (C,S,2,S) since a candidate's episode is compared with the prediction of each. So
+    a change is found even if every group shows little of it, as with passive arms. It must be called before `take_in`.
     """
     window, states = common.shape[0], seen.shape[1]
     row, own = np.empty(states, dtype=np.int64), np.empty(states)
@@ -154,9 +154,9 @@ def weigh_changes(ratio: FloatArray, weight: FloatArray) -> None:
             total = math.exp(-most)
             for w in range(window):
                 total += math.exp(common[w] - shown[w, g] - most)
-            calm = math.exp(-most) / total
+            unchanged = math.exp(-most) / total
             for w in range(window):  # a priori, by what the others show
-                weight[1 + w, g, a] = SHARE * math.exp(common[w] - shown[w, g] - most) / total + calm * math.exp(-ALONE)
+                weight[1 + w, g, a] = SHARE * math.exp(common[w] - shown[w, g] - most) / total + unchanged * math.exp(-ALONE)
                 changed += weight[1 + w, g, a]
             best = math.log(max(1.0 - changed, LEAST))
             weight[0, g, a] = best

@@ -1,8 +1,8 @@
 """Forecasts of rewards, row by row: a row is what the arms of one payoff are paid, in one phase.
 
-Every pair of a row has K means, each forgetting at a rate of its own, and the row has a profile (what its pairs pay, in
+Every pair of a row has K means, each with its own discount factor, and the row has a profile (what its pairs pay, in
 units of a common level) with K means of its level. So there are 2 K predictions of every pair: K of its own, and K of its
-profile times the level. Each is weighed by how it has predicted the row.
+profile times the level. Each is weighted by its past errors in the row.
 """
 
 from typing import NamedTuple
@@ -12,19 +12,19 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-DIM = 1e-7  # what known profiles must add up to, squared, to tell a level from
-PAID = 1e-2  # part of the range from which on a row is paid at all: the range may be far too wide
-LOW = 0.05  # of a level that tells about a profile
-LEAST = 1e-12  # squared errors below are none
-CLEARLY = 2.0  # times the squared error of pairs by themselves that shows that they do not move as one
-SURE = 60.0  # checks that weigh on the choice of a prediction, at most
-STEADY = 2.0  # powers of e by which it is likelier at first that nothing changes: predictions that forget must earn it
-PROVEN = 7.0  # more of them, for the age of what was seen to make it uncertain
-PLAIN = 0.02  # differences below are no surprise, whatever was predicted
+DIM = 1e-7  # sum of squared known profiles that a level estimate needs
+PAID = 1e-2  # share of the range above which a row counts as paid: the range may be far too wide
+LOW = 0.05  # smallest level that informs about a profile
+LEAST = 1e-12  # smaller squared errors count as zero
+CLEARLY = 2.0  # factor on the squared error of separate pairs that shows that they do not move together
+SURE = 60.0  # most checks that count in the choice of a prediction
+STEADY = 2.0  # prior log odds that nothing changes: predictions that forget need evidence
+PROVEN = 7.0  # further log odds before old observations count as uncertain
+PLAIN = 0.02  # smaller differences are no surprise
 
 
 class Memory(NamedTuple):
-    """What is kept of R rows of S states: the arrays are written to.
+    """Memory of R rows of S states: the arrays are updated in place.
 
     means (K,R,S,2), and times (R,S,2) and when (R,S,2): how often, and in which episode last, a pair was seen. profile
     (R,S,2), and strength (R,S,2), the squared levels behind it. level (K,R), leveled (R,) how often and level_when (R,) when
@@ -73,10 +73,10 @@ def take_in(
     doubt: float,
     surprised: BoolArray,
 ) -> None:
-    """Take in what was seen (R,S,2) in an episode. Writes surprised (R,): most of what was seen is far from the forecast.
+    """Process the observations (R,S,2) of an episode. Writes surprised (R,): most of what was seen is far from the forecast.
 
-    doubt: how many standard errors are far; 0 for never. The other pairs of a row that surprised are unknown again, unless
-    its pairs move as one, so that what was seen tells about them.
+    doubt: number of standard errors that counts as far; 0: never. The other pairs of a surprising row become unknown, unless
+    its pairs move together, so that observations inform about them.
     """
     rows, states = seen.shape[:2]
     several, together = rates.size, memory.errors.shape[0] > rates.size
@@ -133,7 +133,7 @@ def take_in(
 
 @compiled_inline
 def _see(memory: Memory, r: int, s: int, a: int, value: float, level: float, episode: int, rates: FloatArray) -> None:
-    """Take in the value of one pair, of a row with this level."""
+    """Process the value of one pair, of a row with this level."""
     fresh = memory.times[r, s, a] == 0
     memory.times[r, s, a] += 1
     memory.when[r, s, a] = episode
@@ -149,7 +149,7 @@ def _see(memory: Memory, r: int, s: int, a: int, value: float, level: float, epi
 def _weigh(memory: Memory, r: int, rates: FloatArray, common: FloatArray, shrink: float, weight: FloatArray) -> float:
     """Write the weights of all predictions in row r, by their errors there and in all rows; return the least mean error.
 
-    Those that forget begin with less: where nothing changes they are nearly as good, and make plans restless.
+    Those that forget begin with less: if nothing changes they are nearly as good, but make plans unstable.
     """
     best, trials, total = np.inf, memory.checks[r] + shrink, 0.0
     for k in range(weight.size):
@@ -167,7 +167,7 @@ def _weigh(memory: Memory, r: int, rates: FloatArray, common: FloatArray, shrink
 
 @compiled_inline
 def _moving(rates: FloatArray, weight: FloatArray) -> float:
-    """Return by how much the weights of predictions that forget shrink, where it must be proven that values move."""
+    """Return by how much the weights of predictions that forget shrink, unless there is evidence that values move."""
     steady, rest = 0.0, np.exp(-PROVEN)
     for k in range(weight.size):
         if rates[k % rates.size] == 1.0:
@@ -181,11 +181,11 @@ def _predict(
 ) -> tuple[float, float]:
     """Return the forecast of a pair that is known, and how uncertain it is, in units of its squared error.
 
-    A pair that was seen only at times when its row paid nothing has no profile: it is hoped for, as if it had never been
+    A pair that was seen only at times when its row paid nothing has no profile: optimism applies, as if it had never been
     seen. A row that never paid has no level, and its pairs are predicted by themselves.
 
-    What was seen in this episode is certain. Otherwise means are the less certain the fewer they are of; and where it is
-    proven that an old value predicts well only because it is recent, it is the less certain the longer ago it was seen. The
+    What was seen in this episode is certain. Otherwise means of fewer observations are less certain; and if there is
+    evidence that only recent values predict well, older ones are less certain. The
     process of a local level, for which forgetting at a rate is best, moves by (1 - rate) errors of prediction from episode
     to episode.
     """
@@ -196,8 +196,8 @@ def _predict(
         if not own and memory.strength[r, s, a] == 0.0:
             guess += weight[k] * hope
             continue
-        told = memory.means[k % several, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
-        guess += weight[k] * min(max(told, 0.0), 1.0)
+        value = memory.means[k % several, r, s, a] if own else memory.profile[r, s, a] * memory.level[k - several, r]
+        guess += weight[k] * min(max(value, 0.0), 1.0)
         age = episode - (memory.when[r, s, a] if own else memory.level_when[r])
         if age > 0:
             seldom = number_of(memory.times[r, s, a] if own else memory.leveled[r], rate)
@@ -220,7 +220,7 @@ def look_ahead(
 ) -> None:
     """Write the forecast (R,S,2) into memory.likely, and with optimism into ahead, after this episode.
 
-    zero (R,S,2): pairs that need none. shared_by (R,): the arms that are paid so. shrink: how many checks of all rows
+    zero (R,S,2): pairs that need none. shared_by (R,): number of arms with this payoff. shrink: how many checks of all rows
     together count with those of a row. unsure: the error before the first check.
     """
     experts, rows = memory.errors.shape
@@ -235,27 +235,27 @@ def look_ahead(
             noisiest = max(noisiest, _weigh(memory, r, rates, common, shrink, weight))
     for r in range(rows):
         best = _weigh(memory, r, rates, common, shrink, weight)
-        # A row that was checked little may be as noisy as any: so it is tried again.
+        # A row with few checks may be as noisy as any other, so it is tried again.
         noise = (memory.checks[r] * best + shrink * noisiest) / (memory.checks[r] + shrink)
         memory.spread[r] = np.sqrt(noise)
         known, mean, hope, alone = 0, 0.0, 1.0, not together or memory.leveled[r] == 0
-        for turn in range(2):  # first the pairs that tell about their row, then those about which it tells
+        for turn in range(2):  # first the pairs that inform about their row, then the others
             for s in range(zero.shape[1]):
                 for a in range(2):
-                    told = memory.times[r, s, a] > 0 and (alone or memory.strength[r, s, a] > 0.0)
-                    if zero[r, s, a] or told != (turn == 0):
+                    informs = memory.times[r, s, a] > 0 and (alone or memory.strength[r, s, a] > 0.0)
+                    if zero[r, s, a] or informs != (turn == 0):
                         continue
                     if memory.times[r, s, a] == 0:
-                        memory.likely[r, s, a], ahead[r, s, a] = mean, hope  # what is hoped for is not expected
+                        memory.likely[r, s, a], ahead[r, s, a] = mean, hope  # optimism is not part of the expectation
                         continue
                     guess, doubt = _predict(memory, r, s, a, episode, rates, optimism, weight, hope)
                     trials = number_of(memory.times[r, s, a] - 1, fading)
                     error = (trials * memory.pair_errors[r, s, a] + noise) / (trials + 1.0)
                     memory.likely[r, s, a] = guess
                     ahead[r, s, a] = min(guess + np.sqrt(error * doubt) / shared_by[r], 1.0)
-                    if told:
+                    if informs:
                         known, mean = known + 1, mean + guess
             if turn == 0:
                 mean = mean / known if known > 0 else 0.0
-                # The chance that one more is the best of all: the more are known, the less is hoped for.
+                # The probability that one more is the best of all: the more are known, the less optimism.
                 hope = mean + (1.0 - mean) / (known + 1.0)

@@ -1,7 +1,7 @@
 """Patterns that forecasts of single rows do not see: seasons, shocks that are common to all, phases that are alike.
 
-Every pattern is a further prediction of what a row pays. Its squared errors are held against those of the forecast, row by
-row, and it gets the weight that they earn. A season of L episodes predicts the row's profile times its level L, 2 L, ...
+Every pattern is a further prediction of what a row pays. Its squared errors are compared with those of the forecast, row by
+row, and determine its weight. A season of L episodes predicts the row's profile times its level L, 2 L, ...
 episodes ago. A common shock predicts the quality of a pair, which is a mean of pay over the level of all other rows in the
 same episode, times the level that the forecasts of all rows give. Two pooled forecasts take what an arm pays in all phases:
 the same in every phase, or in proportion to what is known of the phase.
@@ -14,21 +14,21 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
 
-DIM = 1e-7  # what known profiles must add up to, squared, to tell a level from
-PAID = 1e-2  # part of the range from which on a row is paid at all: the range may be far too wide
-LOW = 0.05  # of a level that tells about a quality
-LEAST = 1e-12  # squared errors below are none
-SURE = 60.0  # checks that weigh on the choice of a prediction, at most
+DIM = 1e-7  # sum of squared known profiles that a level estimate needs
+PAID = 1e-2  # share of the range above which a row counts as paid: the range may be far too wide
+LOW = 0.05  # smallest level that informs about a quality
+LEAST = 1e-12  # smaller squared errors count as zero
+SURE = 60.0  # most checks that count in the choice of a prediction
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 OLDER = 0.7  # what is left of the weight of a season's level after one season
-SEASON, SHOCK = 3.0, 4.0  # powers of e by which it is less likely at first that there are seasons, or shocks
-FAINT = 1e-12  # weights below are none
+SEASON, SHOCK = 3.0, 4.0  # prior log odds against seasons, or shocks
+FAINT = 1e-12  # smaller weights count as zero
 UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
 
 
 class Patterns(NamedTuple):
-    """What is kept of R rows of S states: the arrays are written to.
+    """Memory of R rows of S states: the arrays are updated in place.
 
     plain (R,S,2) the forecast of single rows. ring (R,W) levels of the last W episodes, by their number modulo W. quality
     (R,S,2), and behind (R,S,2), the squared levels behind it. errors (1+L+1+2,R) squared errors, fading: of the forecast, of
@@ -72,7 +72,7 @@ def check_patterns(
     leveled: IntArray,
     pooled: FloatArray,
 ) -> None:
-    """Hold what was seen (R,S,2) against all predictions, then take it in. pooled: (2,R,S,2) forecasts, or none.
+    """Compare the observations (R,S,2) with all predictions, then store them. pooled: (2,R,S,2) forecasts, or none.
 
     profile, strength, times and leveled are those of the forecast, before this episode.
     """
@@ -160,7 +160,7 @@ def add_patterns(
     """Write the forecast of episode + 1 with its patterns into likely (R,S,2) and ahead, and its error into spread (R,).
 
     pooled (2,R,S,2), pooled_ahead and pooled_times (R,S,2): pooled forecasts, the first with optimism, and how often pairs
-    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. What is hoped for beyond the
+    were seen; or none. The other forecasts are those of single rows; `plain` keeps them. The optimism beyond the
     forecast shrinks with its error.
     """
     rows, states = zero.shape[:2]
@@ -201,7 +201,7 @@ def add_patterns(
                     continue
                 base = likely[r, s, a]
                 if times[r, s, a] == 0:
-                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:  # of what is unseen, any news is news
+                    if pooled.shape[0] > 0 and pooled_times[r, s, a] > 0:  # for unseen pairs any pattern counts
                         one, other = weight[pool], weight[pool + 1]
                         trust = min((one + other) / max(weight[0], LEAST), 1.0) / max(one + other, LEAST)
                         news = trust * (one * (pooled[0, r, s, a] - base) + other * (pooled[1, r, s, a] - base))
@@ -209,7 +209,7 @@ def add_patterns(
                         likely[r, s, a] += news
                         ahead[r, s, a] = min(max(ahead[r, s, a] + news + extra, likely[r, s, a]), 1.0)
                     continue
-                guess = base  # plus what patterns say beyond it: nothing is rounded where they say nothing
+                guess = base  # plus the difference that patterns make: no rounding where they make none
                 for i in range(lags.size):
                     if weight[1 + i] > FAINT and strength[r, s, a] > 0.0:
                         ago = _level_ago(kept.ring, r, episode + 1, lags[i])

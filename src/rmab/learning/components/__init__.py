@@ -1,4 +1,4 @@
-"""The parts that learners are made of: sets, rewards, steps and executions, and when sets are refreshed."""
+"""Components of learners: sets, reward estimators, steps, roundings, and when sets are refreshed."""
 
 import lazy_loader
 

@@ -19,13 +19,13 @@ from rmab.solvers.transitions import TransitionSets
 
 
 class Component(Configured):
-    """Base of all components. A component holds its options; what it learns is in the memory that it returns.
+    """Base of all components. A component has options; what it learns is in the memory that it returns.
 
     draws       whether it draws arm by arm, so that results depend on the order of the arms.
-    feedback    the feedback without which it is not defined.
+    feedback    the feedback that it needs.
     anywhere    whether it takes episodes of any start, budget and horizon, not only those of the view: then neither the
-                plan (`Episode.mass`) nor the policy is what was executed, and it may not count on them.
-    privileged  what it is told that no real programme knows; empty for an honest part. A privileged part has `inform`.
+                plan (`Episode.mass`) nor the policy is what was executed, and it must not use them.
+    privileged  what it knows that no real programme knows, or empty. A privileged component has `inform`.
     """
 
     draws: ClassVar[bool] = False
@@ -34,16 +34,16 @@ class Component(Configured):
     privileged: ClassVar[str] = ""
 
     def inform(self, problem: Problem) -> Self:  # noqa: ARG002
-        """Override in a privileged part: return the one that knows what it may of the problem. `rmab.run` calls it."""
+        """Override in a privileged component: return one informed of the problem. `rmab.run` calls it."""
         return self
 
     def state_spec(self, pools: Pools) -> ArraySpecs:  # noqa: ARG002
-        """Override: declare the arrays that the memory must have. Memories from files are checked by it."""
+        """Override: declare the arrays of the memory. Memories from files are checked against it."""
         return {}
 
 
 class Refresh(Component, ABC):
-    """A part that says which of the counts the sets are made of. Override all three methods."""
+    """A component that decides when sets are recomputed. Override all three methods."""
 
     anywhere = True
 
@@ -53,16 +53,16 @@ class Refresh(Component, ABC):
 
     @abstractmethod
     def basis(self, memory: Memory, counts: IntArray) -> IntArray:
-        """(G, S, 2, S) the counts that the sets are made of."""
+        """(G, S, 2, S) the counts behind the sets."""
 
     @abstractmethod
     def until(self, pools: Pools, episode: int) -> int:
-        """Return the last episode in which sets that are made for this one must hold."""
+        """Return the last episode in which the current sets must hold."""
 
 
 @configured
 class EveryEpisode(Refresh):
-    """New sets before every episode, of all that was counted."""
+    """New sets before every episode, from all counts."""
 
     def learn(self, memory: Memory, counts: IntArray) -> Memory:  # noqa: ARG002
         """Keep nothing."""
@@ -73,14 +73,14 @@ class EveryEpisode(Refresh):
         return counts
 
     def until(self, pools: Pools, episode: int) -> int:  # noqa: ARG002
-        """Only in the episode that they are made for."""
+        """Only in this episode."""
         return episode
 
 
 class ConfidenceSets(Component, ABC):
-    """A part that says where the kernels may lie. Override `around`; counting transitions is done for you.
+    """A component that returns confidence sets of the kernels. Override `around`; the base class counts transitions.
 
-    confident  whether the sets are to hold the observed frequencies; otherwise they hold an estimate of another kind.
+    confident  whether the sets must contain the observed frequencies; otherwise they contain another estimate.
 
     Examples
     --------
@@ -97,11 +97,11 @@ class ConfidenceSets(Component, ABC):
         """Return the sets of every group for this episode (from 0), given the transitions counted so far (G, S, 2, S)."""
 
     def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
-        """Override where more than the counts of the basis is used: return the sets, given the memory as well."""
+        """Override to use more than these counts: return the sets, given the memory as well."""
         return self.around(pools, basis, episode)
 
     def begin(self, pools: Pools) -> Memory:
-        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and what else is needed."""
+        """Return the memory before the first episode: `counts` (G, S, 2, S) of transitions, and anything else."""
         return {"counts": np.zeros(pools.support.shape, dtype=np.int64)}
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
@@ -109,27 +109,27 @@ class ConfidenceSets(Component, ABC):
         return {"counts": whole(*pools.support.shape)}
 
     def learn(self, memory: Memory, observed: Observations) -> Memory:
-        """Return the memory after an episode; `counts` are what the sets are made of: override to forget old ones."""
+        """Return the memory after an episode; the sets use its `counts`: override to forget old ones."""
         return {"counts": memory["counts"] + observed.counts}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RewardEstimate:
-    """What an estimator makes of an episode.
+    """Estimate of an episode's rewards.
 
     Parameters
     ----------
     gain : (R, S, 2) or (C, H, S, 2) float array
-        What a pair paid, in [0, 1]; or a direction of ascent for every block and step.
+        Reward of a pair, in [0, 1]; or a direction of ascent for every block and step.
     ahead : (R, S, 2) float array, optional
-        What the next episode is expected to pay, for steps that look ahead (`Lazy`); without it they take the mean of all
+        Forecast of the next episode, for steps that look ahead (`Lazy`); without it they use the mean of all
         gains. Steps from the last plan (`Active`) do not read it.
     memory : mapping of str to array
-        What the estimator keeps.
+        Memory of the estimator.
     likely : (R, S, 2) float array, optional
-        The same as `ahead`, without optimism: what is believed, against which what comes true is held (`Priced`).
+        The same as `ahead`, without optimism: compared with the realised rewards (`Priced`).
     surprised : (R,) bool array, optional
-        The payoffs that paid something else than was believed (`Looks`).
+        The payoffs whose rewards differ from the forecast (`Probes`).
     """
 
     gain: FloatArray
@@ -140,7 +140,7 @@ class RewardEstimate:
 
 
 class RewardEstimator(Component, ABC):
-    """A part that estimates rewards. Override `learn`, and `begin` if it keeps a memory.
+    """A component that estimates rewards. Override `learn`, and `begin` if it has a memory.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class RewardEstimator(Component, ABC):
 
     @property
     def knows_zeros(self) -> bool:
-        """Whether the learner puts the rewards that are declared to be zero into what is estimated pair by pair."""
+        """Whether the learner inserts declared zeros into the estimate."""
         return True
 
     def begin(self, pools: Pools) -> Memory:  # noqa: ARG002
@@ -164,27 +164,27 @@ class RewardEstimator(Component, ABC):
         """Return the estimate after an episode."""
 
 
-MadeSets = Callable[[], TransitionSets]  # makes the sets of every block when they are asked for
+MadeSets = Callable[[], TransitionSets]  # builds the sets of every block on demand
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StepResult:
-    """A plan, and what the step keeps. It has a mass; or a share, unless `last` is to make it from the memory.
+    """A plan, and the memory of the step. It has a mass; or a share, unless `last` recomputes it from the memory.
 
     Parameters
     ----------
     mass : (C, H, S, 2) float array, optional
         Occupancy of every block.
     iterations : int
-        Of the solver.
+        Iterations of the solver.
     memory : mapping of str to array
-        What the step keeps for the next one.
+        Memory for the next step.
     share : (C, H, S) float array, optional
-        The part of every block that is active in a state at a step; by default, that of the mass.
+        Active share of every block, step and state; by default, that of the mass.
     drawn : bool
-        Whether the shares must be drawn as they are, whatever the execution likes better.
+        Whether the shares must be drawn unchanged, whichever execution is chosen.
     visits : function, optional
-        Returns how often the arms of every block are in a state under an action, (C * K, S, 2), where there is no mass.
+        Returns the expected visits of every block, state and action, (C * K, S, 2), if there is no mass.
     """
 
     mass: FloatArray | None = None
@@ -196,7 +196,7 @@ class StepResult:
 
     @property
     def shares(self) -> FloatArray:
-        """(C, H, S) the part of every block that is active in a state at a step."""
+        """(C, H, S) active share of every block, step and state."""
         if self.share is not None:
             return self.share
         if self.mass is None:
@@ -205,10 +205,10 @@ class StepResult:
 
 
 class Step(Component, ABC):
-    """A part that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
+    """A component that plans. Override `move`; and `begin`, unless the first plan is the projected uniform occupancy.
 
-    stored  whether plans are occupancies, which the learner keeps. Otherwise they have shares alone, and are not kept:
-            `again` makes them from the memory.
+    stored  whether plans are occupancies, which the learner stores. Otherwise they only have shares, and are not stored:
+            `again` recomputes them from the memory.
     """
 
     stored: ClassVar[bool] = True
@@ -221,30 +221,30 @@ class Step(Component, ABC):
         return StepResult(plan.mass, plan.iterations)
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Let a step with `again` plan anywhere, unless it says otherwise."""
+        """Let a step with `again` plan for any situation, unless it declares otherwise."""
         super().__init_subclass__(**options)
         if "anywhere" not in vars(cls):
             cls.anywhere = cls.again is not Step.again
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:  # noqa: ARG002
-        """Override to plan for any situation: return the plan where `pools` has the start, budget and horizon at hand.
+        """Override to plan for any situation: return the plan for the start, budget and horizon of `pools`.
 
-        Given are the memory and the sets of every block; what the plan would keep is dropped.
+        Given are the memory and the sets of every block; the memory of the plan is dropped.
         """
-        raise ModelError(f"{type(self).__name__} plans for the start, budget and horizon of the view only")
+        raise ModelError(f"{type(self).__name__} only plans for the start, budget and horizon of its view")
 
     def last(self, memory: Memory, pools: Pools, sets: MadeSets) -> StepResult:
-        """Return the plan that `begin` or `move` made last, where it is not stored; override where the memory has it."""
+        """Return the last plan of `begin` or `move`, if it is not stored; override if the memory has it."""
         return self.again(memory, pools, sets())
 
     def prices(self, memory: Memory) -> FloatArray | None:  # noqa: ARG002
-        """Override where it is known: (H,) what an activation is worth at each step."""
+        """Override if known: (H,) the price of an activation at each step."""
         return None
 
     def worthless(self, memory: Memory, pools: Pools) -> FloatArray | None:  # noqa: ARG002
-        """Override where it is known: (H,) shares below which activation is worth less than nothing at each step."""
+        """Override if known: (H,) shares below which activation is expected to do harm, by step."""
         return None
 
     @abstractmethod
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
-        """Return the next plan, given the episode that ended, the new sets of every block, and what was paid."""
+        """Return the next plan, given the episode that ended, the new sets of every block, and the estimated rewards."""

@@ -1,4 +1,4 @@
-"""What the skeleton asks of what its parts return, at every call: shapes, finite numbers, occupancies."""
+"""Checks of what components return, at every call: shapes, finite numbers, occupancies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_sets(part: Component, pools: Pools, sets: TransitionSets) -> Transitio
 
 
 def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
-    """Return the counts that sets are made of, or raise ModelError unless they are some of all counts."""
+    """Return the counts behind the sets, or raise ModelError unless they are a subset of all counts."""
     given = np.asarray(basis)
     _require(part, given.shape == counts.shape, f"the basis has shape {given.shape}, not {counts.shape}")
     fine = given.dtype.kind in "iu" and bool(((given >= 0) & (given <= counts)).all())
@@ -34,7 +34,7 @@ def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
 
 
 def check_estimate(part: Component, episode: Episode, estimate: RewardEstimate) -> RewardEstimate:
-    """Return the estimate, or raise ModelError unless it has the right shape and all is finite, and at most 1."""
+    """Return the estimate, or raise ModelError unless it has the right shape, and all values are finite and at most 1."""
     kind = type(estimate).__name__
     _require(part, isinstance(estimate, RewardEstimate), f"learn must return a RewardEstimate, got {kind}")
     pools, view = episode.pools, episode.pools.view
@@ -71,9 +71,9 @@ def check_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
         _require(part, fine, "a share is not within [0, 1]")
         return plan
     _require(part, np.shape(mass) == shape, f"the plan is {np.shape(mass)}, not {shape}")
-    _require(part, bool((mass >= -ROUNDING).all()), "the plan has a mass that is negative, or no number")
+    _require(part, bool((mass >= -ROUNDING).all()), "the plan has a mass that is negative or not a number")
     off = float(np.abs(mass.sum(axis=(2, 3)) - 1.0).max())
-    _require(part, off <= ROUNDING, f"a step of the plan has mass 1 only up to {off:.1e}")
+    _require(part, off <= ROUNDING, f"the masses of a step of the plan must sum to 1; they are off by {off:.1e}")
     missed = float(np.abs(mass[:, 0].sum(axis=2) - pools.begins).max())
     _require(part, missed <= ROUNDING, "not all mass of the plan begins in the start state")
     return plan

@@ -1,4 +1,4 @@
-"""Parts of index learners: where transitions are known from, means of rewards, and exploration that ends."""
+"""Components of index learners: the source of transitions, mean rewards, and initial exploration."""
 
 from abc import ABC, abstractmethod
 
@@ -13,23 +13,23 @@ from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import Memory
 from rmab.model import Problem, View, cells
 
-KEY = 103  # of the stream that samples are drawn from
+KEY = 103  # key of the random stream of samples
 
 
 class Counting(Component, ABC):
-    """Where transitions are known from."""
+    """Source of transitions."""
 
     @abstractmethod
     def begin(self, pools: Pools) -> IntArray:
-        """(G, S, 2, S) the transitions that are known before the first episode."""
+        """(G, S, 2, S) the transitions before the first episode."""
 
     @abstractmethod
     def learn(self, counts: IntArray, observed: Observations) -> IntArray:
-        """(G, S, 2, S) the transitions that are known after an episode."""
+        """(G, S, 2, S) the transitions after an episode."""
 
     @abstractmethod
     def until(self, view: View, episode: int) -> int:
-        """Return the episode up to which the widths of the kernels' sets are to hold."""
+        """Return the last episode in which the sets must hold."""
 
 
 @configured
@@ -45,7 +45,7 @@ class Observing(Counting):
         return counts + observed.counts
 
     def until(self, view: View, episode: int) -> int:  # noqa: ARG002
-        """Only in the episode that comes."""
+        """Only in the coming episode."""
         return episode
 
 
@@ -53,7 +53,7 @@ OBSERVING = Observing()
 
 
 class Sampling(Counting):
-    """From a generator's samples alone, which no real programme has: what episodes show of kernels is not counted.
+    """Only from a generator's samples, which no real programme has: transitions of episodes are not counted.
 
     Rewards that are chosen episode by episode cannot be sampled ahead: they are learned from feedback, as elsewhere.
     """
@@ -62,9 +62,9 @@ class Sampling(Counting):
         self.samples, self.name = samples, name
 
     def begin(self, pools: Pools) -> IntArray:
-        """(G, S, 2, S) the samples; ModelError where there are none, or they are of another task."""
+        """(G, S, 2, S) the samples; ModelError if they are missing or belong to another task."""
         if self.samples is None:
-            raise ModelError(f"{self.name}: the generator must be asked first: rmab.run does, or use `inform`")
+            raise ModelError(f"{self.name}: must be informed of the problem first: rmab.run does, or call `inform`")
         if self.samples.shape != pools.support.shape:
             raise ModelError(f"{self.name}: samples of shape {self.samples.shape} for a task of {pools.support.shape}")
         return self.samples
@@ -89,13 +89,13 @@ def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
 class Exploration(Component):
     """Explore for scale * T^(2/3) episodes, or until every pair has ceil((T H)^(2/3)) transitions.
 
-    Arms are activated in the states in which they were active least, ties at random: a round robin that does not depend on
-    how arms are numbered. At least the last episode is left to the policy that is then committed to.
+    Activates arms in the states with the fewest activations so far, ties at random: a round robin that does not depend on
+    the order of arms. At least the last episode is left for the policy that it commits to.
     """
 
-    scale: float = option(default=1.0, ge=1e-12, le=100, help="episodes of exploration, in units of T^(2/3)")
+    scale: float = option(default=1.0, ge=1e-12, le=100, help="exploration episodes, in units of T^(2/3)")
 
-    def goes_on(self, pools: Pools, visits: IntArray, episode: int) -> bool:
+    def continues(self, pools: Pools, visits: IntArray, episode: int) -> bool:
         """Return whether the coming episode (from 0) is for exploration, after visits (G, S, 2)."""
         view = pools.view
         longest = min(np.ceil(self.scale * view.episodes ** (2 / 3)), view.episodes - 1)
@@ -115,7 +115,7 @@ def begin_means(pools: Pools, window: int = 0) -> Memory:
 
 
 def add_to_means(memory: Memory, observed: Observations, episode: int, window: int = 0) -> Memory:
-    """Take in one episode (from 0): visits whose reward was shown, and what they were paid."""
+    """Add one episode (from 0): visits with a revealed reward, and their rewards."""
     shown = ~np.isnan(observed.values)
     slot = episode % window if window else 0
     added = {"seen": observed.visits * shown, "paid": observed.visits * np.where(shown, observed.values, 0.0)}
@@ -126,12 +126,12 @@ def add_to_means(memory: Memory, observed: Observations, episode: int, window: i
 
 
 def mean_reward(memory: Memory) -> FloatArray:
-    """(R, S, 2) means in [0, 1]; 1 where nothing was seen."""
+    """(R, S, 2) means in [0, 1]; 1 for pairs without observations."""
     number, paid = memory["seen"].sum(axis=0), memory["paid"].sum(axis=0)
     return np.asarray(np.divide(paid, number, out=np.ones_like(paid), where=number > 0))
 
 
 def times_seen(pools: Pools, memory: Memory) -> IntArray:
-    """(R, S, 2) how many visits of all arms that are paid so had their reward shown; the memory counts them per arm."""
+    """(R, S, 2) number of visits with a revealed reward, of all arms of a payoff; the memory counts per arm."""
     arms = pools.arms_paid_alike[:, np.newaxis, np.newaxis]
     return np.asarray(np.rint(memory["seen"].sum(axis=0) * arms), dtype=np.int64)

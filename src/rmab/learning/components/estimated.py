@@ -1,4 +1,4 @@
-"""Kernels as they are estimated, where they may change between episodes and may, or may not, depend on the phase."""
+"""Estimated kernels, which may change between episodes and may depend on the phase."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from rmab.learning.pools import Observations, Pools
 from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, whole
 from rmab.solvers.transitions import TransitionSets
 
-RARE = 10  # transitions of a row, of all groups, from which on it holds nothing that was not seen
-OVER_PHASES = 4.0  # transitions of all groups that count with those of one in all phases
-WINDOW = 3  # episodes in which a change may still be found
-ALIKE = 16.0  # transitions of all groups that count with those of one, where all may change together
+RARE = 10  # transitions of a row, of all groups, above which unobserved transitions get probability 0
+OVER_PHASES = 4.0  # pooled transitions added to those of one group in all phases
+WINDOW = 3  # most recent episodes in which a change can be found
+ALIKE = 16.0  # pooled transitions added to those of one group, if all may change together
 FEW, ENOUGH = 2, 4  # times as many transitions of all groups before a change of one, or of all, as since then
 WORST = 1e300  # of a log-likelihood
 TYPES, ROUNDS = 4, 15  # types of groups, and rounds of fitting them
-SEVERAL, LARGE = 64, 500_000  # groups of which types can be told, and size of a table of counts beyond which that takes long
-FIRM = 1.0  # transitions of all groups that count with those of a type
-UNLIKELY = 1e-9  # probabilities below are taken for this
+SEVERAL, LARGE = 64, 500_000  # groups needed for types, and largest table of counts, as it would take long
+FIRM = 1.0  # pooled transitions added to those of a type
+UNLIKELY = 1e-9  # smallest probability
 PRIORS = "candidate weights, in transitions, of the estimate pooled over groups; the likeliest one is used"
 
 
 @configured
 class Estimated(ConfidenceSets):
-    """No set at all: the kernels as they are estimated. Optimism about unseen rewards is enough to explore.
+    """Point estimates of the kernels, without a set. Optimism about unseen rewards is enough to explore.
 
-    The transitions of a row count together with some of all groups, seen from the same state under the same action: the more
-    alike groups are, the more of them. Of the numbers `priors`, that one counts under which what was seen is likeliest, for
+    The transitions of a row are pooled with some of all groups, from the same state under the same action: the more
+    similar groups are, the more of them. Of the numbers `priors`, the one with the highest likelihood is used, for
     each action. With phases, there is a second choice: those of the same group in all phases (`phases`). With 64 groups or
-    more, and no phases, those of like groups are one (`types`): four types, each group of one of them with the probability
-    that its own transitions give it, are fitted as a mixture (EM; Dempster, Laird & Rubin 1977). While a row was
-    seen fewer than ten times by all groups together, one transition that may lead anywhere counts, too; later, rows hold
-    nothing that never happened, and are short.
+    more, and no phases, similar groups are a third (`types`): a mixture of four types is fitted to the transitions of
+    the groups (EM; Dempster, Laird & Rubin 1977). While a row was
+    seen fewer than ten times in all groups together, one pseudo-transition is spread over all states; later, rows contain
+    only observed transitions, and are short.
 
-    Dynamics may change (`changes`). Every group and action may have changed in one of the last three episodes: all these
-    cases are weighed by the likelihood of what was seen since. What happens to some groups makes it likelier for others.
+    Dynamics may change (`changes`). Every group and action may have changed in one of the last three episodes: these
+    cases are weighted by the likelihood of the observations since. A change in some groups makes it likelier in others.
 
     Examples
     --------
@@ -54,8 +54,8 @@ class Estimated(ConfidenceSets):
     confident = False
     priors: tuple[float, ...] = option(default=(1.0, 4.0, 16.0, 64.0, 256.0), help=PRIORS)
     changes: bool = option(default=True, help="whether kernels may change between episodes")
-    phases: bool = option(default=True, help="whether estimates that take all phases of an arm as one are tried")
-    types: bool = option(default=True, help="whether estimates that take like arms as one are tried, with many arms")
+    phases: bool = option(default=True, help="whether to try estimates that pool all phases of an arm")
+    types: bool = option(default=True, help="whether to try estimates that pool similar arms, with many arms")
 
     def __post_init__(self) -> None:
         """Check the priors, too."""
@@ -64,7 +64,7 @@ class Estimated(ConfidenceSets):
             raise ModelError(f"Estimated: priors must be one or more numbers from 1e-12 to 1e6, got {self.priors}")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare the counts: all, those since the last change, and since a change that is not yet certain."""
+        """Declare the counts: all, since the last change, and since a change that is not yet certain."""
         shape, window = pools.support.shape, WINDOW * self.changes
         groups = shape[0] // pools.view.phases
         return {
@@ -78,7 +78,7 @@ class Estimated(ConfidenceSets):
         }
 
     def begin(self, pools: Pools) -> Memory:
-        """Return counts of nothing."""
+        """Return zero counts."""
         kinds = {"i": np.int64, "f": np.float64}
         made = {name: np.zeros(one.shape or (), dtype=kinds[one.kind]) for name, one in self.state_spec(pools).items()}
         for name in ("ratio", "common"):
@@ -92,7 +92,7 @@ class Estimated(ConfidenceSets):
         return 2 if self.types and len(pools.support) >= SEVERAL and pools.support.size <= LARGE else 1
 
     def learn(self, memory: Memory, observed: Observations) -> Memory:
-        """Count, and weigh priors and changes by the likelihood of what was seen."""
+        """Count, and weight priors and changes by the likelihood of the observations."""
         counts, slot = memory["counts"] + observed.counts, int(memory["slot"])
         base, since, ratio, fit = (np.array(memory[name]) for name in ("base", "since", "ratio", "fit"))
         window, groups = ratio.shape[:2]
@@ -114,13 +114,13 @@ class Estimated(ConfidenceSets):
         return {"counts": counts, "base": base, "since": since, "ratio": ratio, "fit": fit, "common": common, "slot": after}
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
-        """Return sets that hold one kernel each: of all counts alike, with the first of the priors."""
+        """Return sets of one kernel each: from all counts, with the first prior."""
         mean = _means(counts, pools.view.phases, 1, pools.support)[0]
         kernels = (counts + self.priors[0] * mean) / (counts.sum(axis=3, keepdims=True) + self.priors[0])
         return TransitionSets(kernels, kernels)
 
     def after(self, pools: Pools, memory: Memory, basis: IntArray, episode: int) -> TransitionSets:
-        """Return sets that hold one kernel each: the mean of all estimates, by their weights."""
+        """Return sets of one kernel each: the weighted mean of all estimates."""
         counts = memory["counts"]
         if basis is not counts and not np.array_equal(basis, counts):  # by value: a state that was loaded has other arrays
             return self.around(pools, basis, episode)
@@ -138,19 +138,19 @@ class Estimated(ConfidenceSets):
 
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, or a copy of one that is read-only: compiled code exists for one kind."""
+    """Return the array, or a copy of one that is read-only: code is compiled for one kind only."""
     return array if array.flags.writeable else np.array(array)
 
 
 def _weights(ratio: FloatArray) -> FloatArray:
-    """(1 + W, groups, 2) how likely the last change is the base's, or that of a candidate."""
+    """(1 + W, groups, 2) the probability that the last change is the base's, or a candidate's."""
     weight = np.empty((len(ratio) + 1, *ratio.shape[1:]))
     weigh_changes(ratio, weight)
     return weight
 
 
 def _drop_common(base: IntArray, since: IntArray, ratio: FloatArray, common: FloatArray, alike: BoolArray) -> None:
-    """Drop what was counted before a change of all groups together, of actions under which they are alike (2,)."""
+    """Drop what was counted before a change of all groups together, of actions under which groups are similar (2,)."""
     some = np.logaddexp(0.0, ratio).sum(axis=1) - ratio.shape[1] * np.log(2.0)  # have changed, each in its own way
     lead = common - np.maximum(some, 0.0)
     for a, w in enumerate(lead.argmax(axis=0)):
@@ -160,7 +160,7 @@ def _drop_common(base: IntArray, since: IntArray, ratio: FloatArray, common: Flo
 
 
 def _in_force(memory: Memory) -> IntArray:
-    """(G, S, 2, S) the counts that say what groups have in common: all; where every group has changed, those since then."""
+    """(G, S, 2, S) the counts to pool over groups: all, or those since a change of every group."""
     counts, base, groups = memory["counts"], memory["base"], memory["ratio"].shape[1]
     if base.sum() == counts.sum():
         return counts
@@ -181,7 +181,7 @@ def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None
         ever = np.asarray(possible.reshape(by_group.shape).any(axis=1))
         common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
-        means.insert(0, _within(mean, possible, means[0]))  # first: it is likelier as long as nothing is known
+        means.insert(0, _within(mean, possible, means[0]))  # first: the default before any observation
     return np.stack(means) if number > 1 else means[0][np.newaxis]
 
 
@@ -215,7 +215,7 @@ def _of_types(counts: IntArray, common: FloatArray) -> FloatArray:
 
 
 def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> FloatArray:
-    """Return the rows of a mean without what is impossible in a phase; where nothing is left, those of another mean."""
+    """Return the rows of a mean without transitions that are impossible in a phase; empty rows come from another mean."""
     lost = (mean * ~possible).any(axis=3, keepdims=True)
     left = np.where(possible, mean, 0.0)
     total = left.sum(axis=3, keepdims=True)
@@ -223,7 +223,7 @@ def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> Flo
 
 
 def _common(total: IntArray, possible: BoolArray) -> FloatArray:
-    """(G, S, 2, S) frequencies; where there are few, together with one transition that may lead anywhere."""
+    """(G, S, 2, S) frequencies; with few observations, plus one pseudo-transition spread over all states."""
     total = total * possible
     number = total.sum(axis=3, keepdims=True)
     even: FloatArray = possible / possible.sum(axis=3, keepdims=True)  # tables of many arms are large: it becomes the result

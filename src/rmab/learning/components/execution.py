@@ -1,4 +1,4 @@
-"""Execution: from a plan to decisions within the budget, probes, which activate arms to see them, and replay."""
+"""Execution: from a plan to decisions within the budget, probes (forced exploration), and replay."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, Problem, parted
-from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, simulate_many
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
+from rmab.play.simulation import episode_rewards, random_streams
 
-KEY = 8  # of the stream that they draw from
+KEY = 8  # key of the random stream of probes
 FIRST = 2.0  # an index above all shares
-SETTLED = 0.5  # part of the arms that need not be where the others are
-ENOUGH = 0.25  # part of where activation leads that must have been seen of an arm, where it may pay at all
+SETTLED = 0.5  # share of the arms that may be elsewhere
+ENOUGH = 0.25  # share of the states that activation leads to, and that may pay, which must have been observed
 TRIED = 5  # activations in a state before an arm may rest there
-RESTING = 4  # one in so many arms is passive at every step of the first episode, where there is budget for most
-REPLAY_KEY = 9  # of the stream that replays draw from
+RESTING = 4  # one in so many arms is passive at every step of the first episode, if the budget covers most arms
+REPLAY_KEY = 9  # key of the random stream of replays
 REPLAYS = 2  # by either execution
-CHEAP = 0.1  # part of the steps, the cheapest ones, in which looks are made
+CHEAP = 0.1  # part of the steps, the cheapest ones, in which probes are made
 
 
 @configured
 class Probes(Component):
-    """Activate every arm now and then, to see what it pays: a rule without which a plan never learns that it was wrong.
+    """Forced exploration: activate every arm now and then to observe its rewards, so that a wrong plan is corrected.
 
     An arm is due when its pay for being active was not revealed during the last `every` * sqrt(k) * t episodes: k the steps
-    that a look takes, t the episodes since the last surprise. So looks are frequent at first and after a change, and ever
+    that a probe takes, t the episodes since the last surprise. So probes are frequent at first and after a change, and ever
     rarer while nothing happens: their number grows as the logarithm of T. What counts is pay in the states where activation
-    leads: who was touched at the near end of a chain has not been seen.
+    leads: one activation at the start of a chain does not show its end.
 
-    A due arm is activated for k steps on end, up to one at which the plan's prices say that activations are worth least. It
-    takes k steps until half of the arms that are always active are where activation leads: what a chain pays at its far end
-    is not seen in one step. Looks take the part `most` of all activations at most, on average; those of longest ago come
+    A due arm is activated for k steps in a row, ending at one of the steps at which activations are cheapest. It
+    takes k steps until half of the arms that are always active are where activation leads: the reward at the end of a chain
+    is not seen in one step. Probes use at most the fraction `most` of all activations, on average; the longest overdue come
     first.
     """
 
@@ -53,11 +54,11 @@ class Probes(Component):
 
     @property
     def draws(self) -> bool:  # type: ignore[override]  # an attribute of other parts
-        """Whether there are any: who comes first among equals is drawn."""
+        """Whether there are probes: ties are broken at random."""
         return self.every > 0
 
     def begin(self, pools: Pools) -> Memory:
-        """Return for how many episodes each arm was not seen, and how long nothing has surprised."""
+        """Return the episodes since each arm was observed, and since the last surprise."""
         if self.every == 0:
             return {}
         return {"unseen": np.zeros(pools.view.arms, dtype=np.int64), "calm": np.array(0), "steps": np.array(1)}
@@ -68,7 +69,7 @@ class Probes(Component):
         return {"unseen": whole(pools.view.arms), "calm": whole(), "steps": steps} if self.every else {}
 
     def learn(self, memory: Memory, episode: Episode, estimate: RewardEstimate) -> Memory:
-        """Note who was seen, and whether an arm that had not been surprised."""
+        """Record which arms were observed, and whether an overdue one was a surprise."""
         if self.every == 0:
             return {}
         pools = episode.pools
@@ -83,7 +84,7 @@ class Probes(Component):
     def added(
         self, memory: Memory, policy: Policy, pools: Pools, prices: FloatArray | None, draw_key: tuple[int, int]
     ) -> Policy:
-        """Return the policy with its looks; prices (H,): what an activation is worth at each step, where that is known."""
+        """Return the policy with its probes; prices (H,): the price of an activation at each step, if known."""
         if self.every == 0 or not isinstance(policy, IndexPolicy) or policy.table.ndim != 3:
             return policy
         rng = np.random.default_rng((KEY, *draw_key))
@@ -104,9 +105,9 @@ class Probes(Component):
 
 
 def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
-    """Return where arms are at the end (S,) that are always active, and in how many steps half of them are there.
+    """Return the final states (S,) of arms that are always active, and the steps until half of them are there.
 
-    All arms are taken together, with what was counted (G, S, 2, S); states from which nobody was activated are not left.
+    Pools all arms, with the counts (G, S, 2, S); states without an observed activation are never left.
     """
     moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
     moves = moves / moves.sum(axis=1, keepdims=True)
@@ -118,12 +119,12 @@ def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
 
 
 def _by_arm(pools: Pools, rows: BoolArray) -> BoolArray:
-    """(N,) whether it holds of the payoff of an arm in some phase, given (R,)."""
+    """(N,) whether it is true of the arm's payoff in some phase, given (R,)."""
     return np.asarray(rows.reshape(-1, pools.view.phases).max(axis=1)[pools.payoff_of])
 
 
 def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np.random.Generator) -> IntArray:
-    """Draw so many steps among the cheapest, as many of them as have room, and a tenth at least."""
+    """Draw steps among the cheapest ones, which are as many as needed and at least a tenth."""
     order = rng.permutation(np.flatnonzero(budgets > 0))
     if prices is not None:
         order = order[np.argsort(prices[-budgets.size :][order], kind="stable")]
@@ -136,16 +137,16 @@ RULE = "always activate the full budget (fill), or leave arms of index 0 (at-mos
 
 
 class Execution(Component, ABC):
-    """A part that says who is activated. Override `policy`; every policy must keep the budget."""
+    """A component that chooses the arms to activate. Override `policy`; every policy must keep the budget."""
 
     anywhere = True
 
     @abstractmethod
     def policy(self, pools: Pools, share: FloatArray) -> Policy:
-        """Return the policy that executes a plan: the share (C, H, S) of every block that is active in a state at a step."""
+        """Return the policy that executes a plan, given as the active share (C, H, S) of every block, step and state."""
 
     def drawing(self) -> Execution:
-        """Return the execution for plans whose shares must be drawn as they are."""
+        """Return the execution for plans whose shares must be drawn unchanged."""
         return DependentRounding()
 
 
@@ -166,7 +167,7 @@ class TopB(Execution):
 
 @configured
 class DependentRounding(Execution):
-    """Activate each arm with the plan's own probability, as far as the budget allows."""
+    """Activate each arm with the plan's probability, as far as the budget allows."""
 
     rule: Rule = option(default="fill", help=RULE)
 
@@ -180,9 +181,9 @@ class DependentRounding(Execution):
 
 
 def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
-    """Return the policy of the first episode: where more than half may be active, a random quarter of the arms rests.
+    """Return the policy of the first episode: if more than half may be active, a random quarter of the arms is passive.
 
-    Otherwise nobody would see what passivity is like. Who rests is drawn at every step.
+    Otherwise passive transitions would not be observed. The passive arms are drawn at every step.
     """
     view = pools.view
     if 2 * pools.budget.max() <= view.arms or not _may_rest(policy):
@@ -195,16 +196,16 @@ def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Pol
 
 
 def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
-    """Return the policy that leaves arms passive whose share is below `worthless` (H,), and was tried often enough.
+    """Return the policy that leaves arms passive whose share is below `worthless` (H,), and that were tried often enough.
 
-    tried (N, 1 or H, S): how often an arm was active in a state. Shares that are drawn are drawn as they are.
+    tried (N, 1 or H, S): how often an arm was active in a state. Shares to draw stay unchanged.
     """
     if not _may_rest(policy):
         return policy
     table: FloatArray | None = None
     steps = policy.by_step(worthless.size)
     often = np.broadcast_to((tried >= TRIED).transpose(1, 0, 2), steps.shape)
-    many = max(LARGE // steps[0].size, 1)  # steps at a time, so that nothing else is as large as the table
+    many = max(LARGE // steps[0].size, 1)  # step by step, to save memory
     for some in (slice(first, first + many) for first in range(0, worthless.size, many)):
         rests = (steps[some] < worthless[some, np.newaxis, np.newaxis]) & often[some]
         if rests.any():
@@ -221,14 +222,14 @@ def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
 
 
 def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) -> IndexPolicy:
-    """Return the policy of shares (C, H, S) under the budget of the view: an exact one is always spent."""
+    """Return the policy of shares (C, H, S) under the budget of the view: an exact budget is always spent."""
     view = pools.view
     given: Rule = "fill" if view.exact else rule
     return IndexPolicy.of_steps(_of_arms(pools, share), view.budget, rule=given, rounding=rounding, cost=view.cost)
 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
-    """(H, N, S) the share of every arm, from that of its block (C, H, S): laid out as policies are, in one copy."""
+    """(H, N, S) the share of every arm, from that of its block (C, H, S): in the layout of policies."""
     if share.size <= LARGE:
         return np.array(share[pools.block_of].transpose(1, 0, 2), order="C")
     table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
@@ -245,9 +246,9 @@ def gain_of_drawing(
     paid: FloatArray,
     draw_key: tuple[int, int],
 ) -> float:
-    """Return what drawn shares earn more than the highest ones, in a mean of two replays that see the same arms.
+    """Return how much more drawn shares earn than the highest ones, the mean of two replays with the same arms.
 
-    share (C, H, S) of a plan, worthless (H,) the share below which arms rest, kernels (C * K, S, 2, S) of every block and
+    share (C, H, S) of a plan, worthless (H,) the share of passive arms, kernels (C * K, S, 2, S) of every block and
     phase, paid (R, S, 2) by payoff and phase.
     """
     view, highest = pools.view, share
@@ -256,8 +257,7 @@ def gain_of_drawing(
     arms = Arms(parted(kernels, view.phases)[pools.block_of])
     problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
     policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
-    reward, earned = pools.of_arms(paid, pools.payoff_of), []
-    for policy in policies:
-        rng = np.random.default_rng((REPLAY_KEY, *draw_key))
-        earned.append(simulate_many(problem, policy, reward, rng, REPLAYS, threads=1).rewards.mean())
-    return float(earned[1] - earned[0])
+    reward = pools.of_arms(paid, pools.payoff_of)
+    streams = random_streams(np.random.default_rng((REPLAY_KEY, *draw_key)), REPLAYS)
+    highest_earned, drawn_earned = (episode_rewards(problem, one, reward, streams).mean() for one in policies)
+    return float(drawn_earned - highest_earned)

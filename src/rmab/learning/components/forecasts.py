@@ -1,4 +1,4 @@
-"""Forecasts of rewards: several predictions, weighed by how they have come true, with optimism in units of their errors."""
+"""Forecasts of rewards: several predictions, weighted by their past errors, with optimism in units of these errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, who
 
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
-UNSURE = 0.3  # how far predictions are off, before the first one could be checked
-SURE = 20  # observations of a pair that count in a fit, at most
-ALIKE, FEW = 2.0, 0.1  # observations that say that all rows pay the same, and that a pair pays the mean
-FITS = 4  # times that factors and pay are fitted in turns
-LEAST = 1e-12  # sums of squares below are none
-HIGHEST = 1e6  # of a level: what a row pays, in units of what it paid when it was first seen
+UNSURE = 0.3  # prediction error before the first check
+SURE = 20  # most observations of a pair that count in a fit
+ALIKE, FEW = 2.0, 0.1  # prior observations: that all rows pay the same, and that a pair pays the mean
+FITS = 4  # alternating fits of factors and rewards
+LEAST = 1e-12  # smaller sums of squares count as zero
+HIGHEST = 1e6  # limit of a level: the reward of a row relative to its first observation
 
 RATES = "discount factors of earlier observations; one prediction is made for each (1: plain mean, 0: last value)"
 SEASONS = "season lengths to test for, in episodes; if the length is known, give only that one, for example [7]"
@@ -32,27 +32,27 @@ Passive = Literal["unknown", "zero", "as-active"]
 PASSIVE = (
     "what passive arms pay where that is never revealed: nothing (zero), the same as active ones (as-active), or unknown"
 )
-BLIND = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
-LONGEST = 14  # period that can be found
+HIDDEN = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
+LONGEST = 14  # longest season that can be found
 DOUBT = "standard errors; if most rewards of an arm are off by more, its unobserved ones count as unknown again; 0: never"
 
 
 @configured
 class Forecast(RewardEstimator):
-    """What the next episode pays: predictions at several rates of forgetting, weighed row by row by their own errors.
+    """Forecast of the next rewards: predictions with several discount factors, weighted row by row by their errors.
 
-    A row is what arms that are paid alike are paid, in one phase. Every pair (state, action) of it has a mean for every
-    rate: 1 never forgets, 0 keeps the last value alone. With `together`, a row has a profile besides, what its pairs pay
-    relative to each other, and a mean of its level for every rate; so that one pair that is seen tells about all the
-    others. Where the pairs of an arm do not move together, these predictions err, and lose their weight.
+    A row holds the rewards of one payoff in one phase. Every pair (state, action) of it has a mean for every
+    rate: 1 never forgets, 0 keeps only the last value. With `together`, a row also has a profile, the rewards of its pairs
+    relative to each other, and a mean of its level for every rate; so that one observed pair informs about all the
+    others. If the pairs of an arm do not move together, these predictions are wrong, and lose their weight.
 
     Optimism about pairs that were not seen in the last episode is in units of the errors that forecasts of the pair have
-    shown, or of the noisiest row where it was checked little: so no arm is given up for one bad day. It fades with the
-    number of times that a pair was seen where the past predicts, and grows with the time since where only the present does.
-    What one arm reveals serves all that are paid alike: they share the optimism. Pairs that were never seen are expected to
-    pay the mean of what is known of their row; hoped for is a part 1 / (1 + number known) of what is missing to the most.
-    Predictions that forget begin with less weight, and what was seen long ago is doubted only where it is proven that values
-    move: so plans are calm where nothing changes.
+    shown, or of the noisiest row if there were few checks, so that no arm is abandoned after one bad day. It fades with the
+    number of observations if the past predicts well, and grows with the time since the last one if only recent values do.
+    One arm reveals rewards of all with its payoff, so they share the optimism. Pairs that were never seen are expected to
+    pay the mean of the known pairs of their row, plus optimism: 1 / (1 + number known) of the distance to the maximum.
+    Predictions that forget begin with less weight, and old observations are discounted only after evidence that values
+    move, so that plans are stable if nothing changes.
 
     Examples
     --------
@@ -63,16 +63,14 @@ class Forecast(RewardEstimator):
 
     anywhere = True
     rates: tuple[float, ...] = option(default=(1.0, 0.9, 0.7, 0.0), help=RATES)
-    together: bool = option(
-        default=True, help="whether predictions that take the pairs of an arm to move together are tried"
-    )
-    optimism: float = option(default=0.3, ge=0, le=100, help="hope for pairs that were seen little, in standard errors")
+    together: bool = option(default=True, help="whether to try predictions in which all rewards of an arm move together")
+    optimism: float = option(default=0.3, ge=0, le=100, help="optimism about rarely observed rewards, in standard errors")
     doubt: float = option(default=4.0, ge=0, le=1e6, help=DOUBT)
     seasons: tuple[int, ...] = option(default=tuple(range(2, 15)), help=SEASONS)
-    shocks: bool = option(default=True, help="whether shocks that are common to all arms are taken out")
+    shocks: bool = option(default=True, help="whether to remove shocks that are common to all arms")
     passive: Passive = option(default="unknown", help=PASSIVE)
-    alike: bool = option(default=True, help="whether what was never seen of an arm is predicted by what others pay there")
-    phases: bool = option(default=True, help="whether forecasts that take all phases of an arm as one are tried")
+    alike: bool = option(default=True, help="whether to predict unseen rewards of an arm from other arms")
+    phases: bool = option(default=True, help="whether to try forecasts that pool all phases of an arm")
 
     def __post_init__(self) -> None:
         """Check the rates, too."""
@@ -83,9 +81,9 @@ class Forecast(RewardEstimator):
             raise ModelError(f"Forecast: seasons must be whole numbers from 2 to {LONGEST}, got {self.seasons}")
 
     def begin(self, pools: Pools) -> Memory:
-        """Return the memory of `rmab.learning.compiled.forecasting` and `patterns`, before anything was seen."""
+        """Return the memory of `rmab.learning.compiled.forecasting` and `patterns`, before the first observation."""
         if self._hidden(pools) and self.passive == "unknown":
-            warnings.warn(f"Forecast: {BLIND}; until then they are taken to pay the least", stacklevel=2)
+            warnings.warn(f"Forecast: {HIDDEN}; until then they are assumed to pay the minimum", stacklevel=2)
         kept = self.state_spec(pools)
         made = {
             name: np.zeros(one.shape or (), dtype=np.int64 if one.kind == "i" else np.float64) for name, one in kept.items()
@@ -113,11 +111,11 @@ class Forecast(RewardEstimator):
 
     @property
     def _lags(self) -> tuple[int, ...]:
-        """The seasons that can be found: a season is one of levels."""
+        """The seasons that can be found; seasons are of levels, so they need `together`."""
         return self.seasons if self.together else ()
 
     def _hidden(self, pools: Pools) -> bool:
-        """Whether it is neither revealed nor declared by the view what passive arms pay."""
+        """Whether rewards of passive arms are neither revealed nor declared by the view."""
         return pools.view.feedback == "active" and not pools.view.passive_zero
 
     def _pools(self, pools: Pools) -> bool:
@@ -145,7 +143,7 @@ class Forecast(RewardEstimator):
         }
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        """Check the last forecast, take in the episode, and look ahead."""
+        """Check the last forecast, add the episode, and forecast the next."""
         pools = episode.pools
         seen, values = episode.revealed()
         if not self._hidden(pools):
@@ -165,7 +163,7 @@ class Forecast(RewardEstimator):
     def _learned(
         self, memory: Memory, episode: Episode, seen: BoolArray, values: FloatArray, zero: BoolArray
     ) -> RewardEstimate:
-        """Learn what was seen (R, S, 2) to pay these values; zero (R, S, 2): pairs that need no forecast."""
+        """Learn these values of the pairs seen (R, S, 2); zero (R, S, 2): pairs that need no forecast."""
         pools = episode.pools
         arrays = {name: np.array(one) for name, one in memory.items()}
         kept = forecasting.Memory(**{name: arrays[name] for name in forecasting.Memory._fields})
@@ -195,7 +193,7 @@ class Forecast(RewardEstimator):
     def _forecast(
         self, kept: forecasting.Memory, seen: BoolArray, values: FloatArray, zero: BoolArray, shared: FloatArray, number: int
     ) -> tuple[BoolArray, FloatArray]:
-        """Take in what was seen; return which rows surprised (R,), and the forecast with optimism (R, S, 2)."""
+        """Add the observations; return which rows were surprising (R,), and the forecast with optimism (R, S, 2)."""
         rates, surprised = np.array(self.rates), np.empty(len(seen), dtype=bool)
         ahead: FloatArray = np.zeros(seen.shape)
         take_in(kept, seen, values, number, rates, FADING, self.doubt, surprised)
@@ -212,7 +210,7 @@ class Forecast(RewardEstimator):
         number: int,
         phases: int,
     ) -> tuple[FloatArray, IntArray]:
-        """(R, S, 2) the forecast with optimism where phases do not matter, and how often a pair was seen."""
+        """(R, S, 2) the forecast with optimism, pooled over phases, and the observations of each pair."""
         kept = forecasting.Memory(**{name: arrays[f"pool_{name}"] for name in forecasting.Memory._fields})
         by_phase = seen.reshape(-1, phases, *seen.shape[1:])
         many = by_phase.sum(axis=1)
@@ -224,7 +222,7 @@ class Forecast(RewardEstimator):
 def _in_proportion(value: FloatArray, number: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(G, K, P) the fit factor x pay to K rows of P values with these numbers of observations, and how sure (G, K, 1) it is.
 
-    What all rows pay is shrunk to `mean` (G, 1, P), by a few observations, and factors to 1.
+    The rewards of all rows are shrunk to `mean` (G, 1, P), by a few prior observations, and factors to 1.
     """
     factor = np.ones((*value.shape[:2], 1))
     for _ in range(FITS):
@@ -236,7 +234,7 @@ def _in_proportion(value: FloatArray, number: FloatArray, mean: FloatArray) -> t
 
 
 def _over_phases(likely: FloatArray, times: IntArray, pooled: FloatArray) -> FloatArray:
-    """(2, R, S, 2) forecasts of every phase by what its arm pays in all: the same, or in proportion to what is known of it.
+    """(2, R, S, 2) forecasts of every phase from the arm's rewards in all phases: the same, or in proportion to the phase.
 
     likely (R, S, 2), pooled (R / K, S, 2): forecasts by phase, and of all phases as one.
     """
@@ -247,15 +245,15 @@ def _over_phases(likely: FloatArray, times: IntArray, pooled: FloatArray) -> Flo
 
 
 def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: BoolArray) -> None:
-    """Predict pairs that were never seen of an arm by what others pay there, in proportion: likely and ahead are written to.
+    """Predict unseen pairs of an arm from other arms, in proportion; updates likely and ahead.
 
-    The better that fits what was seen, beside the mean of every row, the more it is believed and the less is hoped for.
+    The better that fits the observations, compared with the mean of the row, the larger its weight and the less optimism.
     """
     number = np.where(zero, 0, np.minimum(times, SURE)).reshape(1, len(times), -1).astype(np.float64)
     value, some = likely.reshape(number.shape), number.sum(axis=1, keepdims=True)
     known = (number > 0).sum(axis=2, keepdims=True)
-    told = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
-    if not told.any():
+    predicted = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
+    if not predicted.any():
         return
     mean = (number * value).sum(axis=1, keepdims=True) / np.maximum(some, 1)
     fit, sure = _in_proportion(value, number, mean)
@@ -265,5 +263,5 @@ def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: B
     part = 1.0 - sure * (1.0 - min(off / plain, 1.0) if plain > LEAST else 0.0)
     hope = np.sqrt(part) * (ahead.reshape(number.shape) - value)
     guess = part * value + (1.0 - part) * fit
-    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=told)
-    np.copyto(value, guess, where=told)
+    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=predicted)
+    np.copyto(value, guess, where=predicted)

@@ -18,16 +18,16 @@ DRIFT = 0.1  # optimism of the last value, per root of its age
 
 
 class Remembering(RewardEstimator):
-    """Means of what was seen, forgotten at some rates. Override `unseen`: what a pair paid where nobody looked.
+    """Means of what was seen, forgotten at some rates. Override `unseen`: the estimate of an unobserved reward.
 
-    RATES  what is left of the past's weight after an episode, for each of the means.
+    RATES  discount factors of the past, one for each mean.
     """
 
     anywhere = True
     RATES: ClassVar[tuple[float, ...]] = (1.0,)
 
     def begin(self, pools: Pools) -> Memory:
-        """Return means and numbers of what was seen, at each rate; whether it ever was, and when last."""
+        """Return means and numbers of observations, at each rate; whether there were any, and the last episode."""
         shape = pools.zero.shape
         table = np.zeros((len(self.RATES), *shape))
         return {
@@ -38,13 +38,13 @@ class Remembering(RewardEstimator):
         }
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare the means, and what goes with them."""
+        """Declare the means and their counts."""
         shape = pools.zero.shape
         means, numbers = (ArraySpec((len(self.RATES), *shape), "f", 0, most) for most in (1, MOST))
         return {"means": means, "numbers": numbers, "ever": ArraySpec(shape, "b"), "when": whole(*shape)}
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        """Take in one episode: what was seen counts as it is, the rest is guessed."""
+        """Add one episode: observed rewards are used as they are, the others estimated."""
         seen, values = episode.revealed()
         kept = {**memory, **self.remember(memory, seen, values, episode.number)}
         guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
@@ -53,19 +53,19 @@ class Remembering(RewardEstimator):
     def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
         """Return the memory with the values (R, S, 2) of an episode, where they were seen."""
         rate = np.array(self.RATES)[:, np.newaxis, np.newaxis, np.newaxis]
-        numbers = rate * memory["numbers"] + seen  # means, not sums: these fade to nothing where a pair is long unseen
+        numbers = rate * memory["numbers"] + seen  # means, not sums, which would vanish if a pair is unseen for long
         means = np.where(seen, memory["means"] + (values - memory["means"]) / np.maximum(numbers, 1.0), memory["means"])
         when = np.where(seen, number, memory["when"])
         return {"means": means, "numbers": numbers, "ever": memory["ever"] | seen, "when": when}
 
     @abstractmethod
     def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:
-        """(R, S, 2) the guess where nobody looked in this episode; clipped to [0, 1], and 1 where nobody ever did."""
+        """(R, S, 2) the estimate of rewards not seen in this episode; clipped to [0, 1], and 1 if never seen."""
 
 
 @configured
 class Fading(Remembering):
-    """Unseen: the mean of the past, plus optimism that fades with the number of times that a pair was seen."""
+    """Unseen: the mean of the past, plus optimism that fades with the number of observations."""
 
     def unseen(self, memory: Memory, number: int, episodes: int) -> FloatArray:  # noqa: ARG002
         """(R, S, 2) mean plus optimism."""

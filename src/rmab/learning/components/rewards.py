@@ -1,6 +1,6 @@
-"""Reward estimators (Xiong & Li 2024, Section 4.3): what the last episode paid, also where nobody looked.
+"""Reward estimators (Xiong & Li 2024, Section 4.3): the rewards of the last episode, also of pairs that were not observed.
 
-Values are mapped to [0, 1]. Known zeros need no care: the learner puts them in, unless a part says otherwise.
+Values are mapped to [0, 1]. The learner inserts known zeros, unless a component declares otherwise.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Revealed(RewardEstimator):
     anywhere = True
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
-        """Take in one episode; padded states have no reward."""
+        """Add one episode; padded states have no reward."""
         return RewardEstimate(np.nan_to_num(episode.observed.values))
 
 
 @configured
 class PaperEstimator(RewardEstimator):
-    """The paper's estimator to the letter: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
+    """The paper's estimator exactly as published: min(r H / c + delta, 1) for a pair visited c times, 1 elsewhere.
 
-    Where H / c is large, and it mostly is, the estimate is 1 whatever was seen: kept as published. So is the paper's claim
-    on all pairs: where being passive is declared to pay nothing, the formula still says delta, or 1 where nobody was
+    Where H / c is large, and it mostly is, the estimate is 1 for any observation: kept as published. So is the use
+    for all pairs: where passive arms are declared to pay 0, the formula still gives delta, or 1 if no arm was
     passive; with ``zeros="declared"`` these rewards are 0, as is known. With full feedback there is nothing to estimate:
     the true rewards are taken.
     """
@@ -49,11 +49,11 @@ class PaperEstimator(RewardEstimator):
 
     @property
     def knows_zeros(self) -> bool:
-        """Whether declared zeros are taken as declared."""
+        """Whether declared zeros are used."""
         return self.zeros == "declared"
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
-        """Take in one episode; delta is of the visits before it."""
+        """Add one episode; delta is of the visits before it."""
         pools = episode.pools
         if pools.view.feedback == "full":
             return Revealed().learn(memory, episode)
@@ -65,30 +65,30 @@ class PaperEstimator(RewardEstimator):
 
 @configured
 class Direct(RewardEstimator):
-    """The value that was seen; 1 where nothing was."""
+    """The observed value; 1 if there is none."""
 
     anywhere = True
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
-        """Take in one episode."""
+        """Add one episode."""
         values = episode.observed.values
         return RewardEstimate(np.where(np.isnan(values), 1.0, values))
 
 
 @configured
 class ImplicitExploration(RewardEstimator):
-    """One minus the loss times visits, over the visits that were to be expected plus gamma (Jin et al. 2020).
+    """One minus the loss times visits, over the expected visits plus gamma (Jin et al. 2020).
 
-    The steps of an episode are taken together, as rewards do not depend on them. What is to be expected is counted in
+    The steps of an episode are taken together, as rewards do not depend on them. Expected visits are counted in
     simulated episodes of the executed policy.
     """
 
     draws = True
-    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="of gamma: that of UOB-REPS")
+    epsilon: float = option(default=0.05, ge=1e-12, lt=1, help="confidence level in gamma, as in UOB-REPS")
 
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:  # noqa: ARG002
-        """Take in one episode."""
-        from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (few ask)
+        """Add one episode."""
+        from rmab.learning.visits import executed_occupancy, exploration, of_payoffs  # noqa: PLC0415  (rarely used)
 
         pools = episode.pools
         rates = executed_occupancy(pools, episode.policy, episode.counts, episode.draw_key)
@@ -116,7 +116,7 @@ def paper_estimate(
 def implicit_estimate(observed: Observations, expected: FloatArray) -> FloatArray:
     """(R, S, 2) 1 - loss c / expected, where expected (R, S, 2) is what c is on average, plus gamma; 1 where not seen.
 
-    Too high on average, by little where a pair is often visited: so it explores.
+    Biased upwards, less for pairs with many visits: so it explores.
     """
     loss = np.where(np.isnan(observed.values), 0.0, 1.0 - observed.values)
     return np.asarray(1.0 - loss * observed.visits / expected)

@@ -1,7 +1,7 @@
 """Transition sets from counts (Xiong & Li 2024, Section 4.1; sets of other papers): where the true kernels may lie.
 
-All sets hold every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down);
-`Estimated` kernels hold nothing but the estimate.
+All sets contain every true kernel with probability 1 - epsilon or more, in every episode (unless they are scaled down);
+`Estimated` contains only the estimate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rmab.solvers.transitions import TransitionSets
 
 @configured
 class Doubling(Refresh):
-    """New sets, and a new epoch, when some pair was counted twice as often as when the epoch began (UCRL2)."""
+    """New sets, and a new epoch, when the count of some pair has doubled since the epoch began (UCRL2)."""
 
     def learn(self, memory: Memory, counts: IntArray) -> Memory:
         """Keep the counts with which the epoch began."""
@@ -40,12 +40,12 @@ class Doubling(Refresh):
         return memory["epoch"]
 
     def until(self, pools: Pools, episode: int) -> int:  # noqa: ARG002
-        """To the end: nobody knows how long an epoch will be."""
+        """To the end: the length of an epoch is unknown."""
         return pools.view.episodes - 1
 
 
 def doubled(epoch: IntArray, visits: IntArray) -> bool:
-    """Whether some pair has been visited (G, S, 2) twice as often as when the epoch began."""
+    """Whether the visits (G, S, 2) of some pair have doubled since the epoch began."""
     return bool((visits >= np.maximum(2 * epoch, 1)).any())
 
 
@@ -57,10 +57,10 @@ class Hoeffding(ConfidenceSets):
     """Boxes of one width per row: the paper's sets (Xiong & Li 2024, Section 4.1)."""
 
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
-    scale: float = option(default=1.0, ge=0, le=100, help="every distance to the empirical kernel is multiplied by it")
+    scale: float = option(default=1.0, ge=0, le=100, help="factor on every distance to the empirical kernel")
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
-        """Return the empirical kernels, give or take the width."""
+        """Return the empirical kernels, plus and minus the width."""
         mean = empirical(counts, pools.support)
         width = hoeffding_width(pools.view, counts.sum(axis=3), episode, self.epsilon)[..., np.newaxis]
         low, high = _ends(mean, width, pools.support)
@@ -77,7 +77,7 @@ class Bernstein(ConfidenceSets):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
-        """Return the empirical kernels, give or take a width for every transition."""
+        """Return the empirical kernels, plus and minus a width for every transition."""
         mean = empirical(counts, pools.support)
         reach = self.reach(mean, counts.sum(axis=3)[..., np.newaxis], union_log(pools, counts, episode, self.epsilon))
         return TransitionSets.boxes(*_ends(mean, np.minimum(reach, 1.0), pools.support))
@@ -105,9 +105,9 @@ class Kl(ConfidenceSets):
     epsilon: float = option(default=0.05, ge=1e-12, lt=1, help=EPSILON)
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
-        """Return an interval for every transition; a row that was never visited may do anything."""
+        """Return an interval for every transition; any distribution for rows that were never visited."""
         mean, visits = empirical(counts, pools.support), counts.sum(axis=3)
-        # Two ends per next state are to hold at once.
+        # Union bound over two ends per next state.
         log = union_log(pools, counts, episode, self.epsilon) + np.log(2 * pools.view.states)
         low, high = kl_interval(mean, log / np.maximum(visits, 1)[..., np.newaxis])
         never = visits[..., np.newaxis] == 0
@@ -131,7 +131,7 @@ class L1(ConfidenceSets):
 
 @configured
 class TrueKernels(ConfidenceSets):
-    """Nothing but the true kernels: privileged. With it, a learner shows what it costs not to know them.
+    """The true kernels: privileged. Compare with it to measure the cost of not knowing them.
 
     Examples
     --------
@@ -145,15 +145,15 @@ class TrueKernels(ConfidenceSets):
     _kernels: ClassVar[FloatArray | None] = None
 
     def inform(self, problem: Problem) -> Self:
-        """Return the part that knows the kernels of this problem, and nothing else of it: the only way to tell it."""
-        told, kernels = copy(self), problem.arms.group_kernels
-        object.__setattr__(told, "_kernels", frozen(cells(kernels, problem.phases)))
-        return told
+        """Return a component that knows the kernels of this problem: the only way to inform it."""
+        informed, kernels = copy(self), problem.arms.group_kernels
+        object.__setattr__(informed, "_kernels", frozen(cells(kernels, problem.phases)))
+        return informed
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:  # noqa: ARG002
         """Return the kernels."""
         if self._kernels is None:
-            raise ModelError("TrueKernels must be told the problem first: rmab.run does, or use `inform`")
+            raise ModelError("TrueKernels must be informed of the problem first: rmab.run does, or call `inform`")
         return TransitionSets.known(self._kernels)
 
 
@@ -164,7 +164,7 @@ def union_log(pools: Pools, counts: IntArray, episode: int, epsilon: float) -> f
 
 
 def hoeffding_width(view: View, visits: IntArray, episode: int, epsilon: float) -> FloatArray:
-    """(G, S, 2) the paper's delta, with N the number of arms; 1 where nothing was counted, and never more."""
+    """(G, S, 2) the paper's delta, with N the number of arms; at most 1, and 1 for unvisited pairs."""
     log = log_over(4 * view.states * 2 * view.arms * max(episode, 1) * view.horizon, epsilon)
     width: FloatArray = np.where(visits > 0, np.minimum(np.sqrt(log / (2 * np.maximum(visits, 1))), 1.0), 1.0)
     return width

@@ -1,7 +1,7 @@
 """The mirror step (Xiong & Li 2024, Section 4.2): from the last plan and an estimate of the rewards to the next plan.
 
 `Active` is the paper's online mirror descent: project z exp(rate * gain), z the last plan. `Lazy` is dual averaging:
-project exp(beta * direction) times the uniform reference, where the direction has the past in it.
+project exp(beta * direction) times the uniform reference, where the direction includes the past.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from rmab.solvers.projection.project import Projection, project_onto
 from rmab.solvers.transitions import TransitionSets
 
 FLOOR = 1e-12  # KL cannot revive a zero, and the sets are not nested: occupancies are floored before they become references
-DEEPEST = 600.0  # exponents below the largest, beyond which a reference would underflow
-STEEP = 300.0  # exponents beyond are always centred, lest exp overflow
-PART = 0.1  # of what the plan gains may be lost to entropy
+DEEPEST = 600.0  # distance below the largest exponent at which a reference would underflow
+STEEP = 300.0  # larger exponents are always centred, so that exp does not overflow
+PART = 0.1  # share of the plan's gain that entropy may cost
 LEAST, GREATEST, GROWTH, TRIALS = 10.0, 500.0, 4.0, 3  # beta: first, greatest; per trial and episode; trials per episode
 
 
@@ -34,23 +34,23 @@ class Active(Step):
 
     coupled  whether the budget of all arms together is a constraint of the projection; otherwise the step prices it.
     centred  whether the largest exponent of a step is subtracted first. It changes nothing but rounding, and keeps the
-             exponents of losses that are divided by small weights in range. The paper's learner goes without.
+             exponents of losses that are divided by small weights in range. The paper's learner does without.
     """
 
     coupled: ClassVar[bool] = True
     centred: ClassVar[bool] = False
-    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="the learning rate, in units of the theory's")
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="learning rate, in units of the theory's")
 
     def rate(self, view: View) -> float:
         """Return the learning rate."""
         return self.scale * paper_rate(view)
 
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:  # noqa: ARG002
-        """Return the exponents of the tilt, given gains (C, 1 or H, S, 2), and what is kept beside the plan."""
+        """Return the exponents of the tilt, given gains (C, 1 or H, S, 2), and the memory beside the plan."""
         return self.rate(episode.pools.view) * gain, {}
 
     def uniform_share(self, view: View) -> float:  # noqa: ARG002
-        """Return the part of the last plan that is replaced by the uniform occupancy before it is tilted."""
+        """Return the fraction of the last plan that is replaced by the uniform occupancy before it is tilted."""
         return 0.0
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
@@ -94,25 +94,25 @@ class Lazy(Step):
     """Dual averaging: the uniform occupancy, tilted by all that is known of the rewards, at an inverse temperature beta.
 
     Beta is chosen automatically: the entropy of the plan's decisions costs a tenth (over `scale`) of what the plan gains
-    over blind decisions. Both scale with the rewards and with what decisions can change, so that no task needs a rate of
-    its own, and T need not be known.
+    over the uniform policy. Both scale with the rewards and with the effect of decisions, so that no task needs its
+    own rate, and T need not be known.
     """
 
-    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="how much greedier than by the rule, as a factor of beta")
+    scale: float = option(default=1.0, ge=1e-12, le=1e6, help="factor on the automatic beta; above 1: greedier")
 
     def state_spec(self, pools: Pools) -> ArraySpecs:
-        """Declare beta, and the direction: what is forecast, or the mean of gains where nothing is."""
+        """Declare beta, and the direction: the forecast, or the mean of gains if there is none."""
         view, ahead = pools.view, ArraySpec(pools.zero.shape, optional=True)
         mean = ahead._replace(other=(pools.weights.size, view.horizon, view.states, 2))
         return {"beta": ArraySpec((), "f", 0, GREATEST), "mean": mean, "ahead": ahead}
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
-        """Project along the last direction, at the beta that the last plan called for."""
+        """Project along the last direction, at the beta of the last plan."""
         direction = memory.get("ahead", memory.get("mean"))
         if direction is None:
             return super().begin(pools, sets)
         if direction.ndim == 4:
-            raise ModelError("Lazy: directions that are known step by step hold for the start of the view only")
+            raise ModelError("Lazy: a direction per step only applies to the start of the view; leave start out")
         plan = _tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
         return StepResult(plan.mass, plan.iterations)
 
@@ -122,7 +122,7 @@ class Lazy(Step):
         return StepResult(first.mass, first.iterations, {"beta": np.array(LEAST)})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
-        """Project at the beta that the last plans called for; again at once where it is still far too small."""
+        """Project at the beta of the last plans; repeat immediately if it is still far too small."""
         pools, mass, direction, kept = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
         if direction is None:
             past = memory.get("mean", np.array(0.0))
@@ -146,18 +146,18 @@ def paper_rate(view: View) -> float:
 
 
 def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: float) -> float:
-    """Return the beta at which the entropy of the plan's decisions would cost `part` of what the plan gains.
+    """Return the beta at which the entropy of the plan's decisions costs the fraction `part` of the plan's gain.
 
-    Gain and entropy are those over choosing at random within the budget, under the plan's own kernels; direction
-    (C, 1 or H, S, 2). Infinite where nothing is gained.
+    Gain and entropy are relative to the uniform policy within the budget, under the plan's kernels; direction
+    (C, 1 or H, S, 2). Infinite if nothing is gained.
     """
     view, weights = pools.view, pools.weights[:, np.newaxis]
     share = view.budgets / view.arms
-    blind, kernels = np.empty_like(plan.mass), plan.kernel.reshape(-1, *plan.kernel.shape[2:])
+    uniform, kernels = np.empty_like(plan.mass), plan.kernel.reshape(-1, *plan.kernel.shape[2:])
     budget, even = view.budgets.astype(np.float64), np.array(np.broadcast_to(share[:, np.newaxis], plan.mass.shape[:3]))
-    forward(kernels, frozen(np.arange(view.horizon)), pools.begins * weights, budget, even, blind)
+    forward(kernels, frozen(np.arange(view.horizon)), pools.begins * weights, budget, even, uniform)
     mass = plan.mass * weights[..., np.newaxis, np.newaxis]
-    gain = float(((mass - blind) * direction).sum())
+    gain = float(((mass - uniform) * direction).sum())
     chosen = plan.mass / np.maximum(plan.mass.sum(axis=3, keepdims=True), 1e-300)
     against = np.stack([1.0 - share, share], axis=1)[:, np.newaxis]
     entropy = float((mass * np.log(np.where(chosen > 0, chosen / np.maximum(against, 1e-300), 1.0))).sum())

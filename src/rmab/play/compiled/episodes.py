@@ -42,9 +42,9 @@ def step(
 
 
 @compiled
-def begin(start: IntArray, odds: FloatArray, stream: Stream, states: IntArray) -> None:
-    """Write the states (N,) in which an episode begins: start (N,), or drawn from running sums odds (N,S) unless empty."""
-    if odds.shape[0] == 0:
+def begin(start: IntArray, start_sums: FloatArray, stream: Stream, states: IntArray) -> None:
+    """Write the states (N,) in which an episode begins: start (N,), or drawn by cumulative start_sums (N,S) unless empty."""
+    if start_sums.shape[0] == 0:
         for n in range(states.size):  # a loop: to assign an array takes seconds to compile, for what Numba says of misfits
             states[n] = start[n]
         return
@@ -52,7 +52,7 @@ def begin(start: IntArray, odds: FloatArray, stream: Stream, states: IntArray) -
     for n in range(states.size):
         point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
         s = 0
-        while odds[n, s] <= point:
+        while start_sums[n, s] <= point:
             s += 1
         states[n] = s
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
@@ -63,7 +63,7 @@ def index_episodes(
     cumulative: FloatArray,
     groups: IntArray,
     start: IntArray,
-    odds: FloatArray,
+    start_sums: FloatArray,
     table: FloatArray,
     reward: FloatArray,
     phase_of: IntArray,
@@ -96,7 +96,7 @@ def index_episodes(
     record = states_seen.shape[0] > 0
     index, scratch, charge, order = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
     for r in range(streams.shape[0]):
-        begin(start, odds, streams[r, 0], states)
+        begin(start, start_sums, streams[r, 0], states)
         total, used = 0.0, 0
         for h in range(horizon):
             for n in range(arms):

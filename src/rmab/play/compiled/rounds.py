@@ -10,10 +10,10 @@ from rmab.play.compiled.selection import ROUNDING, gather, select, select_within
 
 
 @compiled
-def begin_rounds(start: IntArray, odds: FloatArray, streams: NDArray[np.uint64], states: IntArray) -> None:
-    """Write the states (R,N) in which R episodes begin; start and odds as in `begin`, streams (R,4)."""
+def begin_rounds(start: IntArray, start_sums: FloatArray, streams: NDArray[np.uint64], states: IntArray) -> None:
+    """Write the states (R,N) in which R episodes begin; start and start_sums as in `begin`, streams (R,4)."""
     for r in range(states.shape[0]):
-        begin(start, odds, streams[r], states[r])
+        begin(start, start_sums, streams[r], states[r])
 
 
 @compiled

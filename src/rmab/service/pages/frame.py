@@ -1,4 +1,4 @@
-"""What all pages share: templates, texts, files, who is signed in, and forms that no other site can send."""
+"""Shared by all pages: templates, texts, files, who is signed in, and forms that no other site can send."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SignInError(Exception):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who looks at a page: the account, the session, and the value that forms send back."""
+    """The visitor of a page: the account, the session, and the value that forms send back."""
 
     account: Account
     session: Session
@@ -59,7 +59,7 @@ class Visitor:
 
 @cache
 def catalogues() -> Mapping[str, Mapping[str, str]]:
-    """Return the texts of the pages by language and key ('list.title'); what a catalogue lacks is in English."""
+    """Return the texts of the pages by language and key ('list.title'); missing texts are in English."""
     found: dict[str, Mapping[str, str]] = {}
     for path in sorted(ASSETS.glob("texts.*.toml"), key=lambda one: one.name != f"texts.{ENGLISH}.toml"):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def catalogues() -> Mapping[str, Mapping[str, str]]:
 
 
 def preferred(header: str) -> str:
-    """Return the language that an Accept-Language header prefers among those that there are; English without one."""
+    """Return the language that an Accept-Language header prefers among the available ones; English by default."""
     wanted: list[tuple[float, int, str]] = []
     for place, part in enumerate(header.split(",")[:MOST_LANGUAGES]):
         name, _, weight = part.partition(";q=")
@@ -83,18 +83,18 @@ def preferred(header: str) -> str:
 
 
 def say(key: str, **values: object) -> str:
-    """Return a text with values put in, in the language of the request."""
+    """Return a text with its values, in the language of the request."""
     return catalogues()[LANGUAGE.get()][key].format_map(values)
 
 
 class Languages:
-    """Lets every request have its language."""
+    """Sets the language of every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request; it runs in a context of its own."""
+        """Handle one request; it runs in its own context."""
         if scope["type"] == "http":
             LANGUAGE.set(preferred(Headers(scope=scope).get("accept-language", "")))
         await self.app(scope, receive, send)
@@ -142,7 +142,7 @@ def _templates() -> jinja2.Environment:
 
 
 def programme_values(p: Programme, visitor: Visitor, page: str) -> dict[str, Any]:
-    """Return what every page of a programme shows."""
+    """Return the values that every page of a programme shows."""
     account = visitor.account
     return {
         "programme": p.name,
@@ -156,7 +156,7 @@ def programme_values(p: Programme, visitor: Visitor, page: str) -> dict[str, Any
 
 
 def render(request: Request, template: str, visitor: Visitor | None, code: int = 200, **values: Any) -> Response:
-    """Return a page; the cookie of a new session comes with it."""
+    """Return a page; with the cookie of a new session."""
     shared = {
         "visitor": visitor,
         "csrf": visitor.csrf if visitor else "",
@@ -175,19 +175,19 @@ def render(request: Request, template: str, visitor: Visitor | None, code: int =
 
 
 def set_session(request: Request, answer: Response, cookie: str) -> None:
-    """Let the browser keep a session."""
+    """Set the cookie of a session."""
     hours = request.app.state.settings.session_hours
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, cookie, max_age=int(3600 * hours), httponly=True, samesite="lax", secure=secure)
 
 
 def go(path: str, /, **query: object) -> RedirectResponse:
-    """Return the answer to a form that did something: the page to look at next."""
+    """Return the answer to a successful form: the next page."""
     return RedirectResponse(link(path, **query), 303)
 
 
 async def find_visitor(request: Request) -> Visitor:
-    """Return who looks at a page; SignInError where nobody is signed in."""
+    """Return the visitor of a page; SignInError if nobody is signed in."""
     auth: Authenticator = request.app.state.auth
     session = auth.session(request)
     account = await auth.by_session(session) if session else None
@@ -209,24 +209,24 @@ Looking = Annotated[Visitor, Depends(find_visitor)]
 
 @dataclass(frozen=True)
 class Form:
-    """A form that was sent: who sent it, and what is in it."""
+    """A submitted form: its sender and its content."""
 
     visitor: Visitor
     fields: FormData
 
     def text(self, name: str) -> str:
-        """Return a field as text, empty where it is missing."""
+        """Return a field as text, empty if it is missing."""
         value = self.fields.get(name)
         return value.strip() if isinstance(value, str) else ""
 
     @property
     def key(self) -> str:
-        """The key of what the form does: sent twice, it is done once."""
+        """The idempotency key of the form: sent twice, it is done once."""
         return f"page {self.text('key')[:60]}"
 
 
 async def read_form(request: Request, visitor: Looking) -> AsyncIterator[Form]:
-    """Yield the form of a request; a Problem where it does not come from a page of this session."""
+    """Yield the form of a request; a Problem if it does not come from a page of this session."""
     fields = await request.form(max_files=1, max_fields=20_000, max_part_size=request.app.state.settings.max_bytes)
     auth: Authenticator = request.app.state.auth
     given = fields.get("csrf")

@@ -36,7 +36,7 @@ def chart_of(found: Benefit) -> dict[str, Any]:
 
 @router.get("/p/{name}/evidence")
 def show_evidence(request: Request, visitor: Looking, name: str) -> Response:
-    """Show what the lists have brought, and whether the model is right."""
+    """Show the benefit of the lists, and whether the model fits."""
     p = find_programme(request, visitor.account, name, "viewer")
     found = p.benefit()
     with p.ledger() as ledger:
@@ -46,7 +46,7 @@ def show_evidence(request: Request, visitor: Looking, name: str) -> Response:
 
 
 def _summary(event: Event, label: Any) -> str:
-    """Return what an event did, in a sentence."""
+    """Describe an event in a sentence."""
     body = json.loads(event.body)
     period = label(body["period"]) if body.get("period") is not None else ""
     count = len(body.get("arms", ()))
@@ -100,7 +100,7 @@ def show_journal(
 
 @router.post("/p/{name}/undo")
 async def undo_event(request: Request, sent: Sent, name: str) -> Response:
-    """Let an event count as if it had never happened."""
+    """Undo an event."""
 
     def work() -> Response:
         p = find_programme(request, sent.visitor.account, name, "operator")
@@ -126,7 +126,7 @@ def _budget(request: Request, visitor: Visitor, name: str, status: int = 200, **
 
 @router.get("/p/{name}/budget")
 def show_budget(request: Request, visitor: Looking, name: str, done: Text = "", event: Number = 0) -> Response:
-    """Show the budget, used and ahead, and what was declared."""
+    """Show the budget, used and ahead, and the settings."""
     message = say("done.budget", event=event) if done == "budget" else None
     return _budget(request, visitor, name, done=message, done_event=event)
 

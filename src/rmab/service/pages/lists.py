@@ -1,4 +1,4 @@
-"""The page of a list: who is on it and why, cross out, add, what changed, alarms."""
+"""The page of a list: who is on it and why, additions, removals, changes and alarms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _decided(p: Programme) -> list[str]:
 
 
 def _list_of(p: Programme, period: str) -> Decision | None:
-    """Return the list of a period; None where it is not made yet."""
+    """Return the list of a period; None if it is not made yet."""
     try:
         return p.decision(period)
     except ModelError:
@@ -40,7 +40,7 @@ def _list_of(p: Programme, period: str) -> Decision | None:
 
 
 def _wishes(ledger: Ledger, period: str) -> dict[str, list[str]]:
-    """Return whom people want on a list that is not made yet, and whom not."""
+    """Return the arms that people added to, and removed from, a list that is not made yet."""
     if not period:
         return {"add": [], "remove": []}
     add, remove = ledger.forced(ledger.declared.rhythm.number(period))
@@ -53,7 +53,7 @@ def _event(p: Programme, sequence: int) -> Event | None:
 
 
 def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **given: Any) -> Response:
-    """Return the page of a list; given: period, search, group, sort, part, and what a form found wrong."""
+    """Return the page of a list; given: period, search, group, sort, part, and the errors of a form."""
     p = find_programme(request, visitor.account, name, "viewer")
     periods, found, standing = _decided(p), p.benefit(), p.status()
     period = given.get("period") or (periods[0] if periods else "")
@@ -151,7 +151,7 @@ async def make_list(request: Request, sent: Sent, name: str) -> Response:
 
 @router.post("/p/{name}/override")
 async def change_list(request: Request, sent: Sent, name: str) -> Response:
-    """Put somebody on a list, or cross somebody out, with a reason; refused where the list was changed meanwhile."""
+    """Add somebody to a list, or remove somebody, with a reason; rejected if the list was changed meanwhile."""
 
     def work() -> Response:
         p = find_programme(request, sent.visitor.account, name, "operator")

@@ -1,8 +1,8 @@
-"""Is the model right? What was predicted before, beside what came, for every group.
+"""Does the model fit? Earlier predictions beside observed outcomes, for every group.
 
 The last periods are predicted from the reports of all earlier ones, and only from those. For a group and whether the action
-was executed, the prediction is the share of arms that end the period in the best state; the interval is what a right
-prediction leaves to chance (normal approximation of a sum of independent outcomes).
+was executed, the prediction is the share of arms that end the period in the best state; its interval is that of a
+correct prediction (normal approximation of a sum of independent outcomes).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rmab.live.ledger import Ledger
 from rmab.live.observing import transitions
 
 WINDOW = 8  # periods that are predicted
-PRIOR = 4.0  # visits that the rate of all groups is worth for one of them
-FEWEST = 10  # outcomes that are compared
-Z = 2.58  # of a 99% interval: many groups are looked at
+PRIOR = 4.0  # prior weight of the pooled rate, in visits
+FEWEST = 10  # least number of outcomes to compare
+Z = 2.58  # standard errors in half a 99% interval, as there are many groups
 
 
 def best_state(ledger: Ledger) -> int:
-    """Return the state that is worth most; the last one where nothing is declared."""
+    """Return the state with the largest reward; the last one if no rewards are declared."""
     worth = ledger.declared.reward
     names = ledger.declared.states
     return max(range(len(names)), key=lambda s: (worth.get(names[s], 0.0), s)) if worth else len(names) - 1
@@ -71,6 +71,6 @@ def check_model(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _rates(table: FloatArray) -> FloatArray:
-    """(G, S, 2) the share of good outcomes; a group with few leans on all."""
+    """(G, S, 2) the share of good outcomes; groups with few are shrunk towards all."""
     pooled = (table[..., 1].sum(axis=0) + 0.5) / (table[..., 0].sum(axis=0) + 1.0)
     return np.asarray((table[..., 1] + PRIOR * pooled) / (table[..., 0] + PRIOR))

@@ -1,4 +1,4 @@
-"""Who takes part: whoever has waited longest first, one person over time, who joins and who leaves."""
+"""Who takes part: the longest waiting first, one person over time, joining and leaving."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def show_people(
     done: Text = "",
     event: Number = 0,
 ) -> Response:
-    """Show who takes part, whoever has waited longest first."""
+    """Show who takes part, the longest waiting first."""
     message = say(f"done.{done}") if done in ("joined", "left") else None
     return _people(request, visitor, name, search=search, group=group, part=part, done=message, done_event=event)
 
 
 @router.post("/p/{name}/people")
 async def join(request: Request, sent: Sent, name: str) -> Response:
-    """Let the people of a file take part."""
+    """Add the people of a file."""
     upload = sent.fields.get("file")
     content = await upload.read() if isinstance(upload, UploadFile) else b""
     filename = (upload.filename or "") if isinstance(upload, UploadFile) else ""
@@ -102,7 +102,7 @@ def show_person(request: Request, visitor: Looking, name: str, arm: Text) -> Res
 
 @router.post("/p/{name}/leave")
 async def leave(request: Request, sent: Sent, name: str) -> Response:
-    """Let one person leave the programme."""
+    """Remove one person from the programme."""
 
     def work() -> Response:
         p = find_programme(request, sent.visitor.account, name, "operator")

@@ -1,4 +1,4 @@
-"""The page of reports: what came back, and a file to upload: every bad line is shown, and can be fixed there."""
+"""The page of reports: what was reported, and a file to upload: every bad line is shown and can be fixed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def show_reports(
     done: Annotated[str, Query(max_length=20)] = "",
     event: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> Response:
-    """Show what came back of recent lists, and a form for a file."""
+    """Show the reports of recent lists, and a form for a file."""
     message = say(f"done.{done}", event=event) if done in ("told", "missing", "undone") else None
     more: dict[str, Any] = {"period": period} if period else {}
     return _page(request, visitor, name, done=message, done_event=event, **more)
@@ -99,7 +99,7 @@ def _send(request: Request, sent: Form, name: str, filename: str, content: bytes
 
 @router.post("/p/{name}/missing")
 async def declare_missing(request: Request, sent: Sent, name: str) -> Response:
-    """Declare that the reports of a period that have not come will not come."""
+    """Declare that the outstanding reports of a period will never arrive."""
 
     def work() -> Response:
         p = find_programme(request, sent.visitor.account, name, "operator")
@@ -126,7 +126,7 @@ def _written(columns: list[str], rows: list[list[Any]]) -> str:
 
 
 def _kept(sheet: Sheet, without: frozenset[int] = frozenset()) -> dict[str, Any]:
-    """Return the lines of a file that need no repair, as the page carries them along."""
+    """Return the correct lines of a file, for a hidden field of the page."""
     columns = _columns(sheet)
     count = len(sheet.columns.get("arm", []))
     rows = [[sheet.columns[one][k] for one in columns] for k in range(count) if k not in without]
@@ -134,7 +134,7 @@ def _kept(sheet: Sheet, without: frozenset[int] = frozenset()) -> dict[str, Any]
 
 
 def _repair(sheet: Sheet, error: LogError) -> dict[str, Any]:
-    """Return what is wrong, and the lines that can be fixed on the page."""
+    """Return the errors, and the lines that can be fixed on the page."""
     notes = [one for one in error.problems if isinstance(one, Note)]
     count = len(sheet.columns.get("arm", []))
     lines = [int(sheet.line_of(_array([k]))[0]) for k in range(count)]
@@ -151,7 +151,7 @@ def _repair(sheet: Sheet, error: LogError) -> dict[str, Any]:
 
 
 def _repaired(sent: Form) -> Sheet:
-    """Return the file of lines that needed no repair and of those that were fixed."""
+    """Return the file of correct and fixed lines."""
     columns = [one for one in sent.text("columns").split(",") if one in COLUMNS]
     cells = [[str(value).strip() for value in sent.fields.getlist(f"fix-{one}")] for one in columns]
     fixed = _written(columns, [list(row) for row in zip(*cells, strict=True)]).partition("\n")[2]

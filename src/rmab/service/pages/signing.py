@@ -20,9 +20,9 @@ LONGEST = 200  # characters of a token
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
-    """Return a file of the pages; its address changes with its content, so that browsers keep it."""
+    """Return a file of the pages; its address changes with its content, so that browsers can cache it."""
     if name not in STATIC:
-        raise Problem(404, "not-found", "there is no such file")
+        raise Problem(404, "not-found", "no such file")
     content, kind, digest = static_file(name)
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": f'"{digest}"'}
     return Response(content, headers=headers, media_type=kind)
@@ -36,7 +36,7 @@ def sign_in(request: Request, next: Annotated[str, Query(max_length=500)] = "/")
 
 @router.post("/sign-in")
 async def begin_session(request: Request) -> Response:
-    """Begin a session with a token. Nobody is signed in yet, so there is nothing that a forged form could use."""
+    """Begin a session with a token. Nobody is signed in yet, so a forged form cannot misuse anything."""
     fields = await request.form(max_files=0, max_fields=5)
     token, where = (str(fields.get(name) or "").strip() for name in ("token", "next"))
     auth: Authenticator = request.app.state.auth
@@ -60,7 +60,7 @@ async def end_session(_sent: Sent) -> Response:
 
 @router.get("/")
 async def show_programmes(request: Request, visitor: Looking) -> Response:
-    """Show the programmes; the only one at once."""
+    """Show the programmes; if there is only one, its page."""
 
     def work() -> Response:
         names = [one for one in request.app.state.shared.store.programmes if visitor.account.may("viewer", one)]

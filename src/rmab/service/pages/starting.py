@@ -1,4 +1,4 @@
-"""New programmes: from nothing, or from a log, whose fit and checks are shown first."""
+"""New programmes: empty, or from a log, whose fit and checks are shown first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rmab.service.problems import Problem
 from rmab.service.shared import Shared, acting
 
 router = APIRouter(include_in_schema=False)
-MOST, SECONDS = 20, 3600.0  # drafts that are kept, and for how long
+MOST, SECONDS = 20, 3600.0  # most drafts in memory, and their lifetime
 COLUMNS = ("arm", "period", "state", "action", "group")
 GUESSES = {
     "arm": ("id", "arm", "person", "mother", "patient"),
@@ -52,13 +52,13 @@ class Draft:
 
 
 class Drafts:
-    """Logs of programmes that are being made; the oldest go first."""
+    """Logs of programmes that are being created; the oldest are dropped first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Draft] = OrderedDict()
 
     def add(self, draft: Draft) -> str:
-        """Keep a draft, and return its number."""
+        """Store a draft, and return its number."""
         number = secrets.token_urlsafe(12)
         self._kept[number] = draft
         while len(self._kept) > MOST:
@@ -66,7 +66,7 @@ class Drafts:
         return number
 
     def get(self, number: str, account: str) -> Draft:
-        """Return a draft of an account; ModelError where it is gone."""
+        """Return a draft of an account; ModelError if it was dropped."""
         found = self._kept.get(number)
         if found is None or found.account != account or time.monotonic() - found.at > SECONDS:
             raise ModelError(say("new.gone"))
@@ -161,7 +161,7 @@ def _check(request: Request, sent: Form, form: dict[str, str]) -> Response:
 
 
 def _usual(log: Log) -> int:
-    """Return how many were acted on in a period, on average."""
+    """Return the mean number of actions per period."""
     return max(round(float((log.action == 1).sum()) / max(log.periods.count, 1)), 1)
 
 

@@ -1,4 +1,4 @@
-"""What the pages show, computed from a ledger: lists with waiting times, reports that came back, what changed, a person."""
+"""Content of the pages, from a ledger: lists with waiting times, reports, changes, a person."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def narrow(rows: list[Row], search: str, group: str, sort: str) -> list[Row]:
 
 
 def override_events(p: Programme, period: str | None = None) -> list[dict[str, Any]]:
-    """Return the changes by hand that count, the last one first; of a period, or all."""
+    """Return the manual changes in force, the last one first; of a period, or all."""
     others = ("create", "join", "leave", "budget", "warm-start", "decide", "ahead", "tell", "correct", "missing", "undo")
     with p.ledger() as ledger:
         last, undone, label = ledger.sequence, set(ledger.undone), ledger.label
@@ -145,7 +145,7 @@ def changes(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _why(ledger: Ledger, decided: list[int], group: str) -> str:
-    """Return how the index of a group moved between two decisions: 'up', 'down', 'same', or '' where there is none."""
+    """Return how the index of a group moved between two decisions: 'up', 'down', 'same', or '' if there is none."""
     tables = [ledger.decisions[one].body.table.get(group) for one in decided]
     if not tables[0] or not tables[1]:
         return ""
@@ -155,7 +155,7 @@ def _why(ledger: Ledger, decided: list[int], group: str) -> str:
 
 
 def people(ledger: Ledger) -> list[dict[str, Any]]:
-    """Return everybody who takes part, whoever has waited longest first."""
+    """Return everybody who takes part, the longest waiting first."""
     period = ledger.last_period + 1 if ledger.last_period is not None else ledger.first_period or 0
     arms = np.flatnonzero(ledger.is_present(period))
     if not arms.size:
@@ -176,7 +176,7 @@ def people(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def person(ledger: Ledger, arm: str) -> dict[str, Any] | None:
-    """Return all that is known of an arm, the last period first; None where there is no such arm."""
+    """Return everything known about an arm, the last period first; None if it is unknown."""
     n = ledger.place.get(arm)
     if n is None:
         return None

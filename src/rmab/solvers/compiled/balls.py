@@ -1,4 +1,4 @@
-"""Optimism over L1 balls around known rows: the best row of a ball, values of an endless horizon, plans of joint arms."""
+"""Optimism over L1 balls around known rows: the best row of a ball, values of an infinite horizon, plans of joint arms."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from rmab.common.compile import compiled
 def lift(mean: FloatArray, radius: float, allowed: BoolArray, worth: FloatArray, order: IntArray, row: FloatArray) -> None:
     """Write the row (S,) within L1 distance `radius` of mean (S,) for which the sum of row * worth is largest.
 
-    Half the radius goes to the best state that is allowed, as far as there is room, and is taken from the worst upwards.
-    order (S,) is room to work in, and any order of the states on entry.
+    Half the radius goes to the best state that is allowed, as far as possible, and is taken from the worst states first.
+    order (S,) is scratch, with any order of the states on entry.
     """
-    for i in range(1, order.size):  # by insertion, from best to worst; from the order at hand
+    for i in range(1, order.size):  # by insertion, from best to worst; from the current order
         y, j = order[i], i
         while j > 0 and worth[order[j - 1]] < worth[y]:
             order[j] = order[j - 1]
@@ -36,10 +36,10 @@ def lift(mean: FloatArray, radius: float, allowed: BoolArray, worth: FloatArray,
 
 @compiled
 def lifted_rows(mean: FloatArray, radius: FloatArray, allowed: BoolArray, worth: FloatArray) -> FloatArray:
-    """(C, S, 2, S) rows of the balls of radius (C,S,2) around mean (C,S,2,S) that lead to the most worth (C,S)."""
+    """(C, S, 2, S) rows of the balls of radius (C,S,2) around mean (C,S,2,S) with the largest mean worth (C,S)."""
     rows = np.empty_like(mean)
     for c in range(mean.shape[0]):
-        order = np.arange(mean.shape[1])  # afresh: ties must not depend on the block before
+        order = np.arange(mean.shape[1])  # reset: ties must not depend on the previous block
         for s in range(mean.shape[1]):
             for a in range(2):
                 lift(mean[c, s, a], radius[c, s, a], allowed[c, s, a], worth[c], order, rows[c, s, a])
@@ -61,13 +61,13 @@ def lifted_values(
 ) -> bool:
     """Extended value iteration: write values (C,S), the best of reward - price * a over policies and kernels in the balls.
 
-    mean, rows (C,S,2,S), radius (C,S,2), reward (C,S,2). Begins with the values at hand. rows are the kernels of the last
+    mean, rows (C,S,2,S), radius (C,S,2), reward (C,S,2). Starts from the current values. rows are the kernels of the last
     round. Return whether values are within `tolerance` after at most `most` rounds.
     """
     blocks, states = values.shape
     new = np.empty(states)
     for c in range(blocks):
-        order = np.arange(states)  # afresh: ties must not depend on the block before
+        order = np.arange(states)  # reset: ties must not depend on the previous block
         converged = False
         for _ in range(most):
             change = 0.0
@@ -90,7 +90,7 @@ def lifted_values(
 
 @compiled
 def expect_others(values: FloatArray, rows: FloatArray, own: int, work: FloatArray) -> None:
-    """Leave in work[:S] what the next state of arm `own` is worth, the others moving by rows (N,S); values (S^N,)."""
+    """Write into work[:S] the value of the next state of arm `own`, when the others move by rows (N,S); values (S^N,)."""
     arms, states = rows.shape
     work[:] = values
     size = values.size

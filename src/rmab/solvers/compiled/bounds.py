@@ -1,4 +1,4 @@
-"""Occupancies of a fixed policy over all kernels of their boxes: the most, the least, and bonuses that spread."""
+"""Occupancies of a fixed policy over all kernels of their boxes: the largest, the smallest, and dilated bonuses."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def occupancy_bounds(
 ) -> None:
     """Comp-UOB (Jin et al. 2020, Algorithm 3): bound (C,H,S,2), the most (sign 1) or least (-1) mass of every pair.
 
-    A share (C,H,S) of each state's mass is active; start (C,S) masses; phase_of (H,). Only nodes that are wanted (C,H,S)
+    A share (C,H,S) of each state's mass is active; start (C,S) masses; phase_of (H,). Only the nodes wanted (C,H,S)
     are computed: one backward induction each, from the indicator of the node to the start. The set has one box per pair and
     step, so every step may take its own kernel.
     """

@@ -15,10 +15,10 @@ def backward(
     values: FloatArray,
     advantage: FloatArray,
 ) -> None:
-    """Solve each block's own decision problem when activating at step h costs prices[h] (H,).
+    """Solve each block's decision problem when activating at step h costs prices[h] (H,).
 
     kernels (C*K,S,2,S), reward (C*K,S,2), by cell; phase_of (H,). Writes values (C,H+1,S), the best reward from step h on,
-    and advantage (C,H,S), what activating is worth over staying passive: Q(s,1) - Q(s,0), price included.
+    and advantage (C,H,S), the gain of activating over staying passive: Q(s,1) - Q(s,0), price included.
     """
     blocks, states, horizon = values.shape[0], values.shape[2], prices.size
     phases = kernels.shape[0] // blocks
@@ -42,8 +42,8 @@ def forward(
     """Follow the blocks' masses when a share (C,H,S) of each state's mass is activated.
 
     kernels (C*K,S,2,S) by cell, phase_of (H,); start (C,S) masses; budget (H,). Writes occupancy (C,H,S,2).
-    Where the active mass of a step exceeds its budget, the shares of that step are scaled down, in place: what comes out is
-    feasible, always.
+    Where the active mass of a step exceeds its budget, the shares of that step are scaled down, in place: the result is
+    always feasible.
     """
     blocks, horizon, states = share.shape
     phases = kernels.shape[0] // blocks
@@ -86,11 +86,11 @@ def steer(
     share: FloatArray,
     occupancy: FloatArray,
 ) -> None:
-    """Follow the blocks' masses under shares (C,H,S) as `forward` does, but meet every budget (H,) where that costs least.
+    """Follow the blocks' masses under shares (C,H,S) as `forward` does, but meet every budget (H,) at the least cost.
 
-    Too much is taken from the states where activating is worth least, too little is given to those where it is worth most,
-    if that is more than `least`: 0, or minus infinity where the budget is exact. Its worth is measured by the values
-    (C,H+1,S) of a dual solution. Where the plan needs every activation (a conveyor that runs backward as soon as some are
+    Excess is taken from the states with the smallest gain of activating, and missing mass goes to those with the largest,
+    if that is more than `least`: 0, or minus infinity if the budget is exact. Gains are measured by the values
+    (C,H+1,S) of a dual solution. If the plan needs every activation (a conveyor that runs backward as soon as some are
     missing), scaling all shares down would let errors of rounding grow from step to step.
     kernels (C*L,S,2,S), kernel_of (H,): which of the L; reward (C*K,S,2) by cell.
     """
@@ -129,8 +129,8 @@ def steer(
 
 @compiled
 def level(worth: FloatArray, active: FloatArray, mass: FloatArray, budget: float, least: float) -> None:
-    """Change the active part (C*S,) of the masses (C,S) until it is the budget: less where it is worth least, or more where
-    it is worth most and more than `least`.
+    """Change the active part (C*S,) of the masses (C,S) until it is the budget: less where gains are smallest, or more where
+    they are largest and above `least`.
     """
     states, missing = mass.shape[1], budget - active.sum()
     if missing == 0.0:

@@ -1,10 +1,10 @@
-"""Dense linear algebra on small and middling blocks, without calls into a library: no threads to fight over, no allocation.
+"""Dense linear algebra on small and medium blocks, without calls into a library: no thread contention, no allocation.
 
 Matrices are stored so that every inner loop runs along a row, and eight rows are combined at a time, which keeps the
 processor busy with arithmetic instead of loads: about 30 GF/s on blocks of 120, where a threaded BLAS reached 5.
 
 Loops that do not begin at 0 count in unsigned numbers. A signed index might be negative and then counts from the end: the
-compiler cannot rule that out, and will not vectorise the loop. That alone makes a factor of three or four.
+compiler cannot rule that out, and will not vectorise the loop, which costs a factor of three or four.
 """
 
 import numpy as np
@@ -212,7 +212,7 @@ def solve_positive(matrix: FloatArray, target: FloatArray, least: FloatArray) ->
 
 @compiled
 def solve_each(matrix: FloatArray, targets: FloatArray, least: FloatArray) -> None:
-    """Do as `solve_positive` does for every row of targets (m, n)."""
+    """Apply `solve_positive` to every row of targets (m, n)."""
     size = targets.shape[1]
     factor(matrix, size, least)
     for k in range(targets.shape[0]):

@@ -1,6 +1,6 @@
-"""Backward induction over confidence boxes: each row takes the kernel of its box that is best for what comes after.
+"""Backward induction over confidence boxes: each row takes the kernel of its box with the largest future value.
 
-A known kernel is the box with low = high, so planning and optimistic planning are one piece of code. Cost follows the
+A known kernel is the box with low = high, so one implementation serves both. Cost is proportional to the
 support.
 """
 
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
 
 @compiled_inline
 def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
-    """Fill order (S,) with the states from the highest values[n,h] to the lowest: insertion, from the order at hand."""
+    """Fill order (S,) with the states from the highest values[n,h] to the lowest: insertion, from the current order."""
     for i in range(1, order.size):
         y = order[i]
         value = values[n, h, y]
@@ -38,7 +38,7 @@ def rank(values: FloatArray, n: int, h: int, order: IntArray) -> None:
 
 @compiled_inline
 def best_mean(rows: Rows, cell: int, s: int, a: int, values: FloatArray, n: int, h: int, order: IntArray) -> float:
-    """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and what is spare to the best states first."""
+    """Return the largest sum of p(y) values[n,h,y] over the row's box: low, and the spare mass to the best states first."""
     low, high, spare, successors, counts = rows
     total = 0.0
     for k in range(counts[cell, s, a]):
@@ -59,10 +59,10 @@ def best_mean(rows: Rows, cell: int, s: int, a: int, values: FloatArray, n: int,
 def best_values(
     rows: Rows, reward: FloatArray, phase_of: IntArray, idle: BoolArray, prices: FloatArray, values: FloatArray
 ) -> None:
-    """Plan every block by itself when activating at step h costs prices[h] (H,): write values (C,H+1,S).
+    """Plan every block separately when activating at step h costs prices[h] (H,): write values (C,H+1,S).
 
-    reward (C*K,S,2) by cell, phase_of (H,). Where idle (H,), nobody may be active, and prices[h] becomes the least price at
-    which nobody would want to be.
+    reward (C*K,S,2) by cell, phase_of (H,). At idle steps (H,) no arm is active, and prices[h] is the smallest price at
+    which none would be.
     """
     blocks, states, horizon = values.shape[0], values.shape[2], prices.size
     order, phases = np.arange(states), reward.shape[0] // blocks

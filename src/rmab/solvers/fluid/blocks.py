@@ -1,16 +1,16 @@
-"""Blocks: arms that plan alike (same dynamics, same reward) are solved once, with the mass of all of them.
+"""Blocks: arms with the same dynamics and reward are solved once, with their total mass.
 
-Exact: from a feasible occupancy of the sum, every arm follows the block's shares from its own start state.
+Exact: from a feasible occupancy of the sum, every arm follows the block's shares from its start state.
 
-Costs are masses, too: an arm that costs c is c units of mass that are paid 1/c of its reward each. So the mass that is
-active is what the active arms cost, and values, advantages and prices are per unit of cost.
+Costs are masses, too: an arm of cost c is c units of mass with 1/c of its reward each. So the active mass
+is the cost of the active arms, and values, advantages and prices are per unit of cost.
 
-At steps at which an exact budget leaves no choice, because all arms must be active, the passive action does what the active
-one does, in a phase of its own, and nobody is activated. At steps at which an arm costs more than the budget, its active
-action does what the passive one does, in the same way.
+At steps at which an exact budget leaves no choice, because all arms must be active, the passive action becomes the active
+one, in a separate phase, and no arm is activated. At steps at which an arm costs more than the budget, its active
+action is replaced by the passive one in the same way.
 
-A discount is mass that is lost: with kernels times the discount, the masses of step h, what they earn and the budget that
-they may use all count discount ** h of themselves, and values and prices are those of the step itself.
+A discount is a loss of mass: with kernels times the discount, the masses of step h, their rewards and the budget that
+they may use are all weighted by discount ** h, and values and prices are those of the step.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Blocks(ReadOnly):
     """C blocks of arms, with K phases: kernels (C*K,S,2,S), discounted, and reward (C*K,S,2) by cell (`rmab.model.time`).
 
     start (C,S) is the number of arms per state, or their cost; block_of (N,) the block of every arm, phase_of (H,) the phase
-    of every step, budget (H,) the mass that may be active, and exact whether it must be; weights, the costs of the arms as
-    the problem has them, None where they are alike; by_state, what else there is where costs depend on the state.
+    of every step, budget (H,) the mass that may be active, and exact whether it must be; weights, the costs of the arms in
+    the problem, None if they are equal; by_state, more data if costs depend on the state.
     """
 
     kernels: FloatArray
@@ -63,7 +63,7 @@ class Blocks(ReadOnly):
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         elif arms.groups is None:
             first, block_of = np.arange(arms.count), np.arange(arms.count)
-        elif np.array_equal(by_arm, by_arm[arms.representatives][arms.groups]):  # by far the most common, and quicker
+        elif np.array_equal(by_arm, by_arm[arms.representatives][arms.groups]):  # by far the most common case, and faster
             first, block_of = arms.representatives, arms.groups
         else:
             keys = np.column_stack([arms.groups, np.unique(by_arm, axis=0, return_inverse=True)[1].reshape(-1)])
@@ -86,7 +86,7 @@ class Blocks(ReadOnly):
     @classmethod
     def _by_state(cls, problem: Problem, weights: FloatArray, reward: FloatArray) -> Blocks:
         """Join arms whose costs depend on the state (`state_costs`)."""
-        from rmab.solvers.fluid.state_costs import weigh  # noqa: PLC0415  (few problems have such costs)
+        from rmab.solvers.fluid.state_costs import weigh  # noqa: PLC0415  (rarely needed)
 
         (kernels, pays), start, block_of, phase_of, rest = weigh(problem, weights, reward)
         budget = frozen(problem.budgets.astype(np.float64))
@@ -99,9 +99,9 @@ class Blocks(ReadOnly):
 
     @property
     def barred(self) -> BoolArray | None:
-        """(C, H) which blocks cost too much for a step, so that they are passive; None without costs.
+        """(C, H) which blocks cost more than the budget of a step, so that they are passive; None without costs.
 
-        (C, H, S) where costs depend on the state.
+        (C, H, S) if costs depend on the state.
         """
         if self.weights is None or self.by_state is not None:
             return None if self.by_state is None else self.by_state.barred
@@ -110,12 +110,12 @@ class Blocks(ReadOnly):
 
     @property
     def unit(self) -> float:
-        """The mass of an arm, on average: what temperatures are relative to, whatever costs are counted in."""
+        """Mean mass of an arm: the unit of temperatures, so that the unit of costs has no effect."""
         return 1.0 if self.weights is None else float(self.weights.mean())
 
     @property
     def span(self) -> float:
-        """The widest range of one arm's rewards, in units of the widest per unit of mass: what gaps are relative to."""
+        """The widest range of one arm's rewards, in units of the widest per unit of mass: the unit of gaps."""
         if self.weights is None:
             return 1.0
         if self.by_state is not None:
@@ -126,11 +126,11 @@ class Blocks(ReadOnly):
 
     @property
     def most(self) -> float | None:
-        """The largest mass there may be, where kernels do not keep it; None where they do."""
+        """The largest possible mass if kernels do not preserve it; None if they do."""
         return None if self.by_state is None else self.by_state.most
 
     def base(self, discounts: FloatArray) -> float:
-        """Return what all arms earn at least in an episode, discounted (H,), where rewards are counted from that; else 0."""
+        """Return the least reward of all arms in an episode, discounted (H,), if rewards are counted from that; else 0."""
         return 0.0 if self.by_state is None else self.by_state.base(self.phase_of, discounts)
 
     @property
@@ -160,9 +160,9 @@ class Blocks(ReadOnly):
         return values, advantage
 
     def advantage(self, prices: FloatArray) -> FloatArray:
-        """(C, H, S) Q(s,1) - Q(s,0) when later activations cost their prices (H,), that of the step itself not yet paid.
+        """(C, H, S) Q(s,1) - Q(s,0) when later activations cost their prices (H,), before the price of the step itself.
 
-        Rewards are counted from the least of each cell: a constant would only cost digits.
+        Rewards are counted from the least of each cell: a constant would only cost precision.
         """
         if self.by_state is not None:
             return self.values(prices)[1] + prices[:, np.newaxis]
@@ -171,7 +171,7 @@ class Blocks(ReadOnly):
         return replace(self, reward=above).values(prices)[1] + prices[:, np.newaxis]
 
     def units(self) -> Units:
-        """Return the rewards in units of what is at stake, in the states that can be reached."""
+        """Return the normalised rewards of the reachable states."""
         return Units.of(self.reward, reachable(self.moves, self.start > 0, self.phase_of), shift=self.most is None)
 
     def bound(self, prices: FloatArray, budget: FloatArray) -> float:
@@ -184,7 +184,7 @@ class Blocks(ReadOnly):
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in ("reward", "block_of"))
 
     def count_arms(self, states: IntArray, step: int) -> FloatArray:
-        """(C, S) the mass of every block in every state, where the arms are in these states (N,) at a step."""
+        """(C, S) the mass of every block in every state, if the arms are in these states (N,) at a step."""
         masses = np.zeros_like(self.start)
         weights = 1.0 if self.weights is None else self.weights
         if self.by_state is not None:
@@ -196,7 +196,7 @@ class Blocks(ReadOnly):
 def _with_forced(
     kernels: FloatArray, reward: FloatArray, phases: int, phase_of: IntArray, forced: BoolArray
 ) -> tuple[tuple[FloatArray, FloatArray], IntArray]:
-    """Return tables by cell, and phases (H,), with K phases more: those of steps that are forced (H,), all arms active."""
+    """Return tables by cell, and phases (H,), with K more phases: those of forced steps (H,), with all arms active."""
     every = []
     for table in (kernels, reward):
         own = table.reshape(-1, phases, *table.shape[1:])
@@ -206,7 +206,7 @@ def _with_forced(
 
 
 def too_dear(cost: FloatArray, budget: FloatArray) -> BoolArray:
-    """Return where a cost is more than a budget that is not 0, which leaves nothing to plan."""
+    """Return where a cost exceeds a budget that is not 0 (with budget 0 there is nothing to plan)."""
     return np.asarray((cost > budget * (1.0 + ROUNDING)) & (budget > 0))
 
 
@@ -214,7 +214,7 @@ def _with_barred(
     kernels: FloatArray, reward: FloatArray, phase_of: IntArray, barred: BoolArray
 ) -> tuple[tuple[FloatArray, FloatArray], IntArray]:
     """Return tables by cell, and phases (H,), in which blocks are passive at the steps at which they are barred (C, H)."""
-    keys = np.column_stack([phase_of, barred.sum(axis=0)])  # those that cost the most are barred first
+    keys = np.column_stack([phase_of, barred.sum(axis=0)])  # the most expensive are barred first
     _, first, phase = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     every = []
     for table in (kernels, reward):

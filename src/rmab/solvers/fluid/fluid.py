@@ -1,6 +1,6 @@
 """The fluid bound (Xiong & Li 2024, Section 5.2): the budget holds on average, which no policy can beat.
 
-The answer is certified, whatever solver it came from: the occupancy is rebuilt by following its own policy through the
+The result is certified, with any solver: the occupancy is rebuilt by following its policy through the
 kernels, so it is feasible to rounding; and the bound is the dual value of the prices, from backward induction.
 """
 
@@ -25,10 +25,10 @@ Method = Literal["auto", "highs", "newton"]
 
 SMALL = 500  # variables up to which HiGHS is faster
 # Steps per state of all blocks, and in all, beyond which 'newton' takes long: it has as many unknowns. From 250 steps on
-# HiGHS is up to twice as quick, but the indices of its vertex are poor: conveyor at 400 steps earns half by them.
+# HiGHS is up to twice as fast, but its vertex gives poor indices: conveyor at 400 steps earns half with them.
 LONG, STEPS = 20, 800
-PATIENCE = 200_000  # variables beyond which HiGHS is not tried where 'newton' has failed: it may take hours
-NO_MASS = 1e-12  # what a solver leaves in a state that its plan does not use
+PATIENCE = 200_000  # variables beyond which HiGHS is not tried after 'newton' failed: it may take hours
+NO_MASS = 1e-12  # rounding error of a mass that the plan does not use
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,23 +38,23 @@ class Fluid(ReadOnly):
     Attributes
     ----------
     value : float
-        What the occupancy earns.
+        Reward of the occupancy.
     bound : float
         The dual value: no policy within the budget earns more.
     prices : (H,) float array
         Price of an activation, or of a unit of cost, at each step: the most that one more can add, in rewards of that
-        step. Negative where an exact budget forces activations that do harm.
+        step. Negative if an exact budget forces harmful activations.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
+        arm's least reward (in a phase): certified. A constant added to the rewards of an arm does not change it.
     method : {'highs', 'newton'}
         The solver that found the plan.
     share : (C, H, S) float array
-        For each block of like arms, the part of the mass in a state that is activated at a step.
+        For each block of identical arms, the active share of the mass by step and state.
     problem : Problem
-        What was planned for.
+        The problem.
     blocks : Blocks
-        The arms that were planned together; `blocks.block_of` (N,) says which.
+        The arms that were planned together; `blocks.block_of` (N,) is the block of each.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Fluid(ReadOnly):
 
     @property
     def advantage(self) -> FloatArray:
-        """(C, H, S) what activating is worth over staying passive: Q(s,1) - Q(s,0) when later activations cost their prices,
+        """(C, H, S) gain of activating over staying passive: Q(s,1) - Q(s,0) when later activations cost their prices,
         before the price of the step itself is paid.
         """
         return self.blocks.advantage(self.prices)
@@ -101,7 +101,7 @@ class Fluid(ReadOnly):
     def check_made_for(self, problem: Problem, reward: FloatArray) -> None:
         """Raise ModelError unless this is the plan of this problem and reward (N * K, S, 2)."""
         if self.problem != problem or not self.blocks.same_rewards(Blocks.of(problem, reward)):
-            raise ModelError("fluid: it was made for another problem or reward")
+            raise ModelError("fluid: it belongs to another problem or reward")
 
 
 def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto", tolerance: float = 1e-6) -> Fluid:
@@ -112,12 +112,12 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
     problem : Problem
         Arms, start, budget and horizon. Arms that share group and reward are planned together.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     method : {'auto', 'highs', 'newton'}
         'highs' solves the LP as a whole and ends in a vertex, exact to rounding. 'newton' follows the softened dual and
-        ends inside the set of optimal plans and prices, where indices are better. 'auto' takes the first for small
-        problems and for few arms over very many steps, the second for others; where it fails, the other one. The plan
-        says which it was.
+        ends inside the set of optimal plans and prices, where indices are better. 'auto' uses the first for small
+        problems and for few arms over very many steps, otherwise the second; if one fails, the other. `Fluid.method`
+        is the one that was used.
     tolerance : float
         Largest certified gap, relative. Rounding may keep 'newton' from tolerances below 1e-7.
 
@@ -129,9 +129,9 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, or the method is unknown.
+        If an argument is wrong.
     SolverError
-        Where the gap cannot be certified.
+        If the gap cannot be certified.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
 
 
 def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
-    """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it is that, or solve it."""
+    """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it matches, or a new one."""
     if given is None:
         return solve_fluid(problem, parted(reward, problem.phases))
     expect(given, Fluid, "fluid")
@@ -173,13 +173,13 @@ def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid
 def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
     """Solve by one method, 'highs' or 'newton'."""
     if method == "newton":
-        kernels = blocks.kernels.copy()  # writable, as those of boxes are: compiled code exists for one kind
+        kernels = blocks.kernels.copy()  # writable, like those of boxes: code is compiled for one kind only
         sets = TransitionSets(kernels, kernels)
         model = (sets, blocks.reward, blocks.start, blocks.budget, blocks.phase_of, problem.discounts)
         path = SoftPath(*model, exact=blocks.exact, most=blocks.most)
         path.solve(tolerance * min(blocks.span, 1.0))
         return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
-    from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (small problems, and where 'newton' fails)
+    from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (for small problems, or if 'newton' fails)
 
     occupancy, prices = FluidLp(blocks, problem.discounts).solve()
     return certified(problem, blocks, occupancy, prices, tolerance, method)
@@ -190,7 +190,7 @@ def certified(
 ) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""
     if not np.isfinite(prices).all() or (not blocks.exact and prices.min() < 0):
-        raise SolverError("fluid LP: the solver's prices are negative or not finite: they prove nothing")
+        raise SolverError("fluid LP: the solver's prices are negative or not finite, so there is no bound")
     mass = occupancy.sum(axis=3)
     share = np.divide(occupancy[..., 1], mass, out=np.zeros_like(mass), where=mass > NO_MASS)
     np.clip(share, 0.0, 1.0, out=share)
@@ -210,7 +210,7 @@ def certified(
     if not gap <= tolerance:
         raise SolverError(f"fluid LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")
     if blocks.exact:
-        plan[:, blocks.phase_of != problem.phase_of] = 1.0  # where all arms must be active
+        plan[:, blocks.phase_of != problem.phase_of] = 1.0  # if all arms must be active
     elif (barred := blocks.barred) is not None:
         plan[barred] = 0.0
     masses = blocks.start.sum(axis=1)

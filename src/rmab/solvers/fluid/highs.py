@@ -21,7 +21,7 @@ LARGE = 20_000  # columns beyond which interior point beats simplex (by six time
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The reachable nodes in order (c, h, s): their coordinates, and row[c,h,s], or -1 where unreachable."""
+    """The reachable nodes in order (c, h, s): their coordinates, and row[c,h,s], or -1 if unreachable."""
 
     block: IntArray
     step: IntArray
@@ -38,12 +38,12 @@ class Nodes:
 
 
 class FluidLp:
-    """One HiGHS model of a problem's fluid LP; solved once, or many times with other masses later on.
+    """One HiGHS model of a problem's fluid LP; solved once, or many times with different masses.
 
-    discounts (H,): what the rewards of every step count, and its masses, and the part of its budget that they use.
+    discounts (H,): weight of the rewards, masses and budget of every step.
 
-    anywhere: keep the nodes that cannot be reached from the start as well, for masses that are put there later. Rewards are
-    counted in units of what is at stake: the solver's tolerances are absolute.
+    anywhere: also keep the nodes that cannot be reached from the start, for masses that are put there later. Rewards are
+    normalised: the solver's tolerances are absolute.
     """
 
     def __init__(self, blocks: Blocks, discounts: FloatArray | None = None, *, anywhere: bool = False) -> None:
@@ -64,10 +64,10 @@ class FluidLp:
         self._set("threads", 1)
         if 2 * self.nodes.block.size > LARGE:
             self._set("solver", "ipm")
-        _checked(self.highs.passModel(self._model()), "the model was refused")
+        _checked(self.highs.passModel(self._model()), "HiGHS rejected the model")
 
     def _set(self, option: str, value: object) -> None:
-        _checked(self.highs.setOptionValue(option, value), f"option {option} = {value} was refused")
+        _checked(self.highs.setOptionValue(option, value), f"HiGHS rejected option {option} = {value}")
 
     def _model(self) -> highspy.HighsLp:
         nodes, count = self.nodes, self.nodes.block.size
@@ -89,7 +89,7 @@ class FluidLp:
         return lp
 
     def _least(self, most: FloatArray) -> FloatArray:
-        """(H,) what must be active at every step, where so much may be: all of it, if the budget is exact."""
+        """(H,) the least active mass of every step: the whole budget if it is exact."""
         return most if self.blocks.exact else np.full(self.horizon, -highspy.kHighsInf)
 
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -109,14 +109,14 @@ class FluidLp:
     def solve_from(self, h: int, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve for steps h..H-1 when the masses (C, S) are there at step h; earlier columns are closed.
 
-        The answer depends on h and the masses alone: every solve starts from the basis of the plan itself at step h, which
-        is dual feasible whatever the masses, so few pivots are needed.
+        The result only depends on h and the masses: every solve starts from the basis of the plan itself at step h, which
+        is dual feasible for any masses, so few pivots are needed.
         """
         self._begin(h, masses, self._basis(h))
         return self.solve()
 
     def _basis(self, h: int) -> highspy.HighsBasis:
-        """Return the optimal basis from step h on, from the masses that the plan of the whole episode brings there; kept."""
+        """Return the optimal basis from step h on, from the masses of the plan of the whole episode; cached."""
         if not self._bases:
             occupancy, _ = self.solve()
             self._planned = occupancy.sum(axis=3)
@@ -124,7 +124,7 @@ class FluidLp:
             self._set("solver", "simplex")
         while len(self._bases) <= h:
             step = len(self._bases)
-            worth = self.discounts[step] if self.blocks.exact else 1.0  # all arms are needed, where a budget must be used up
+            worth = self.discounts[step] if self.blocks.exact else 1.0  # an exact budget needs all arms
             self._begin(step, self._planned[:, step] / worth, self._bases[-1])
             self.solve()
             self._bases.append(self.highs.getBasis())
@@ -136,21 +136,21 @@ class FluidLp:
         opened = np.repeat(np.where(nodes.step < h, 0.0, highspy.kHighsInf), 2)
         columns, rows = np.arange(opened.size, dtype=np.int32), np.arange(nodes.step.size, dtype=np.int32)
         inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
-        _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "bounds were refused")
-        _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "row bounds were refused")
-        if self.discounts[-1] < 1.0 or self.blocks.exact:  # step h is the first now, and counts in full
+        _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "HiGHS rejected bounds")
+        _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "HiGHS rejected row bounds")
+        if self.discounts[-1] < 1.0 or self.blocks.exact:  # step h is now the first, with full weight
             limits, steps = self.budget.copy(), np.arange(self.horizon, dtype=np.int32)
             limits[h:] *= self.discounts[: self.horizon - h]
-            limits[:h] = 0.0 if self.blocks.exact else limits[:h]  # nothing is there any more
+            limits[:h] = 0.0 if self.blocks.exact else limits[:h]  # no mass is left
             changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, self._least(limits), limits)
-            _checked(changed, "budgets were refused")
+            _checked(changed, "HiGHS rejected budgets")
         self.highs.clearSolver()
-        _checked(self.highs.setBasis(basis), "the basis was refused")
+        _checked(self.highs.setBasis(basis), "HiGHS rejected the basis")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError.
 
-        Where the dual simplex method fails, which happens by rounding, the primal one is tried from the beginning.
+        If the dual simplex method fails, which happens by rounding, the primal one is tried from scratch.
         """
         try:
             self._run()
@@ -170,7 +170,7 @@ class FluidLp:
         return occupancy, (prices if self.blocks.exact else np.maximum(prices, 0.0)) * self.units.scale
 
     def _run(self) -> None:
-        """Let HiGHS work; SolverError unless it ends with an optimum."""
+        """Run HiGHS; SolverError unless it ends with an optimum."""
         _checked(self.highs.run(), "HiGHS failed")
         status = self.highs.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:

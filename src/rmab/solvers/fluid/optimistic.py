@@ -33,7 +33,7 @@ class OptimisticFluid(ReadOnly):
     Attributes
     ----------
     value : float
-        What the occupancy earns under its own kernels, all weights counted.
+        Reward of the occupancy under its kernels, with all weights.
     bound : float
         The dual value: no less.
     prices : (H,) float array
@@ -44,7 +44,7 @@ class OptimisticFluid(ReadOnly):
     mass : (N, H, S, 2) float array
         Occupancy of one arm of each row of the boxes.
     kernel : (N, H, S, 2, S) float array
-        The kernels that were chosen.
+        The chosen kernels.
 
     Examples
     --------
@@ -85,21 +85,21 @@ def solve_optimistic_fluid(
     Parameters
     ----------
     lower, upper : (N, S, 2, S) or (N, K, S, 2, S) arrays
-        Least and greatest probability of every transition; in each of K phases, where it depends on the time.
+        Least and greatest probability of every transition; in each of K phases, if it depends on time.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     start : (N,) or (N, S) array
         Start states, or the probability of every state.
     budget : float or (H,) array
-        Most arms that are active at a step, on average.
+        Largest mean number of active arms at a step.
     horizon : int
         H, the steps of an episode.
     weights : (N,) array, optional
-        How many like arms each one stands for; 1 by default.
+        Number of identical arms that each one represents; 1 by default.
     exact : bool, default False
-        Whether as many arms are active as the budget says, not at most as many.
+        Whether the budget must be used exactly.
     phase_of : (H,) array, optional
-        The phase of every step. By default there is one, or one for each step where the boxes have H phases.
+        The phase of every step. By default there is one, or one for each step if the boxes have H phases.
     tolerance : float
         Largest certified gap, relative.
 
@@ -111,9 +111,9 @@ def solve_optimistic_fluid(
     Raises
     ------
     ModelError
-        Where a box holds no distribution, or something does not fit; the message says where.
+        If a box contains no distribution, or an argument is wrong; the message names the place.
     SolverError
-        Where the gap cannot be certified.
+        If the gap cannot be certified.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def solve_optimistic_fluid(
 
 
 class _Phases(NamedTuple):
-    """How many there are, and that of every step (H,)."""
+    """Number of phases, and the phase of every step (H,)."""
 
     number: int
     of_step: IntArray
@@ -151,7 +151,7 @@ class _Phases(NamedTuple):
 def _in_phases(
     lower: ArrayLike, upper: ArrayLike, reward: ArrayLike, phase_of: ArrayLike | None, steps: int
 ) -> tuple[TransitionSets, FloatArray, _Phases]:
-    """Return the boxes and the reward by cell, the same in all phases where they have none, or raise ModelError."""
+    """Return the boxes and the reward by cell, the same in all phases if they have none, or raise ModelError."""
     low, high = bare(as_floats(lower, "lower"), 5), bare(as_floats(upper, "upper"), 5)
     table = bare(as_floats(reward, "reward"), 4)
     sizes = (len(low), low.shape[-1]) if low.ndim else (1, 1)

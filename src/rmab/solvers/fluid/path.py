@@ -4,14 +4,14 @@ At inverse temperature eta the plans of all blocks are softened (`compiled/soft.
 
     phi(nu) = value of the softened plans at nu + budget . nu + budget . exp(-nu),
 
-smooth and convex without bounds on nu: the last term is what entropy makes of nu >= 0. At its minimum the plans use the
+smooth and convex without bounds on nu: the last term softens nu >= 0. At its minimum the plans use the
 budget less budget exp(-nu), so they are feasible. A budget that is exact has prices of either sign, and no last term.
 Newton's method finds it, and the next one from the tangent of the path nu(eta), which approaches a straight line
 exponentially fast, degenerate or not: steps in eta grow to a factor 100. At any
 point the prices nu / eta prove an upper bound by plain backward induction, and the soft plan, scaled into the budget, earns
-a lower one: the path ends when the two agree. It is not even begun where they agree at no price at all.
+a lower one: the path ends when the two agree. It is skipped if they already agree at price 0.
 
-Masses are counted in units of all there is, rewards in units of what is at stake: from the least of each block, relative to
+Masses are relative to the total, rewards are normalised: counted from the least of each block, relative to
 the widest range.
 """
 
@@ -30,9 +30,9 @@ from rmab.solvers.fluid.compiled.sensitivity import curve
 from rmab.solvers.fluid.compiled.soft import follow, soft_values
 from rmab.solvers.transitions import TransitionSets
 
-ACCURACY = 1e-4  # Newton decrement (twice what phi could still fall) that is asked for
-ROUNDING = 1e-14  # the least Newton decrement there is
-WASTE = 0.2  # part of the expected gap that may come from budgets missed or exceeded
+ACCURACY = 1e-4  # target Newton decrement (twice the remaining decrease of phi)
+ROUNDING = 1e-14  # smallest useful Newton decrement
+WASTE = 0.2  # share of the expected gap allowed for budgets missed or exceeded
 FIRST, NEXT = 100, 12  # Newton iterations allowed at the first point and after short steps, and after long steps
 EASY, HARD = 1, 4  # iterations after which the path is followed in longer or in shorter steps
 LONGEST, SHORTEST = 100.0, 1.001  # factor in eta, and the one at which the path counts as lost
@@ -41,9 +41,9 @@ ITERATIONS = 1000  # allowed along the whole path
 FARTHEST = 0.2  # longest Newton step, relative to the largest scaled price (or 100), before it is damped
 STEEPEST = 600.0  # largest exponent: phi stays finite at any price
 EVEN = 1e-12  # relative difference of phi that may be rounding
-DEAR = 10.0  # times what the gap comes to where budgets are met: above, they are met in another way
-FAINTEST = 1e-100  # what rewards of a step must count at least, for it to have a price of its own
-AIM = 0.1  # part of the tolerance that the last step aims at
+DEAR = 10.0  # factor on the expected gap with met budgets: above it, budgets are met in another way
+FAINTEST = 1e-100  # smallest weight of the rewards of a step that has its own price
+AIM = 0.1  # share of the tolerance that the last step aims at
 LEAST = 1e-11  # curvature relative to the budget that may be rounding: prices with no more stay where they are
 
 
@@ -58,12 +58,12 @@ class Point:
 
 
 class SoftPath:
-    """Solves one problem: blocks with these sets of transitions, reward (C*K,S,2), start masses (C,S), budget (H,).
+    """Solver of one problem: blocks with these sets of transitions, reward (C*K,S,2), start masses (C,S), budget (H,).
 
-    phase_of (H,) is the phase of every step. discounts (H,): what its rewards count; kernels are discounted already, so that
-    masses fall and the budget falls with them (`blocks`). most: the largest mass there may be, where kernels do not keep it
+    phase_of (H,) is the phase of every step. discounts (H,): their weights; kernels are already discounted, so that
+    masses fall and the budget falls with them (`blocks`). most: the largest possible mass if kernels do not preserve it
     (`state_costs`). Afterwards: bound, value and gap, prices (H,), occupancy
-    (C,H,S,2), and kernels by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (`free` says so).
+    (C,H,S,2), and kernels by cell: (C*H,S,2,S), or (C*K,S,2,S) if they are known (see `free`).
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SoftPath:
         horizon = budget.size
         self.free = bool(sets.rows.spare.any())
         self.spare = sets.rows.spare if self.free else None
-        chosen = horizon if self.free else len(sets.low) / blocks  # known kernels are kept by phase
+        chosen = horizon if self.free else len(sets.low) / blocks  # known kernels are stored by phase
         numbers = 8.0 * blocks * states * (6.0 * horizon + 2.0 * chosen * states) + 8.0 * (1.0 + horizon) ** 2
         check_memory(f"the fluid LP of {blocks} blocks, {states} states and {horizon} steps", numbers)
         self.kernels = some_kernels(sets, blocks, phase_of) if self.free else sets.low.copy()
@@ -105,12 +105,12 @@ class SoftPath:
         self.occupancy = np.empty((blocks, horizon, states, 2))
         self.bound, self.value, self.gap, self.prices = np.inf, -np.inf, np.inf, np.zeros(horizon)
         self.iterations = 0
-        self.missing = np.inf  # bound - value in scaled units, times eta: what it comes to when budgets are met
+        self.missing = np.inf  # bound - value in scaled units, times eta, when budgets are met
 
     def solve(self, tolerance: float) -> None:
-        """Work until bound and value agree to the tolerance, relative to what is at stake (`Units.gap`)."""
+        """Iterate until bound and value agree to the relative tolerance (`Units.gap`)."""
         if not self.exact and self.certify(self.unpriced(tolerance)) <= tolerance:
-            return  # where a budget must be used up, price 0 may be at the edge of the optimal ones, and its indices poor
+            return  # with an exact budget, price 0 may be at the edge of the optimal ones, and its indices poor
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
         prices, length, best = np.log((1.0 - share) / share), 4.0, np.inf
@@ -121,20 +121,20 @@ class SoftPath:
                 return
             best, length = min(best, gap), min(length, max(gap / (AIM * tolerance), 2.0))
             point, length = self.advance(point, length)
-        raise SolverError(f"fluid LP: the path of softened plans was lost, at a gap of {best:.2e} where it was least")
+        raise SolverError(f"fluid LP: the path of softened plans was lost; the smallest gap was {best:.2e}")
 
     def unpriced(self, tolerance: float) -> Point:
-        """Make the plans at price 0: cheap to try, and optimal where the budget is worth nothing."""
+        """Plan at price 0: cheap to try, and optimal if the budget does not bind."""
         nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
         self.evaluate(eta, nothing)
         return Point(eta, nothing, nothing, 0)
 
     def advance(self, point: Point, length: float) -> tuple[Point | None, float]:
-        """Go on to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
+        """Move to a larger eta, by a factor of `length` or less; return the new point and the factor to try next.
 
-        From the better of two guesses: along the tangent, or the same prices, which are better where the path still turns.
-        Where phi has no digits to tell them apart, as along prices that nobody responds to, it is the tangent: rounding must
-        not choose between prices that are equally right.
+        From the better of two guesses: along the tangent, or the same prices, which are better while the path still turns.
+        If phi cannot distinguish them, as along prices without any effect, it is the tangent: rounding must
+        not choose between equally good prices.
         """
         while length >= SHORTEST and self.iterations <= ITERATIONS:
             eta = point.eta * length
@@ -153,7 +153,7 @@ class SoftPath:
         return None, length
 
     def evaluate(self, eta: float, prices: FloatArray) -> tuple[float, FloatArray]:
-        """Make the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
+        """Compute the softened plans at these scaled prices (H,): return phi and its gradient in the open ones."""
         plans = (self.kernels, self.values, self.share)
         soft_values(self.rows, self.unit_reward, eta, self.phase_of, prices, self.idle, self.spare, *plans)
         follow(self.rows, self.phase_of, self.unit_start, self.free, self.kernels, self.share, self.mass, self.used)
@@ -168,7 +168,7 @@ class SoftPath:
         return self.limit * np.exp(np.minimum(-prices[self.open], STEEPEST))
 
     def curvature(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the Hessian of phi in the open prices, at the plans made last, and how its gradient changes with eta."""
+        """Return the Hessian of phi in the open prices, at the last plans, and how its gradient changes with eta."""
         plans = (self.idle, self.spare, self.kernels, self.share, self.mass)
         curve(self.rows, self.unit_reward, self.phase_of, *plans, self.certain, self.hessian)
         place = self.budget.size - self.open
@@ -180,16 +180,16 @@ class SoftPath:
     def minimum(
         self, eta: float, prices: FloatArray, begun: tuple[float, FloatArray], missing: float, most: int
     ) -> Point | None:
-        """Minimise phi at eta by Newton's method from these prices (H,); None where `most` iterations are not enough.
+        """Minimise phi at eta by Newton's method from these prices (H,); None if `most` iterations are not enough.
 
-        begun: phi and gradient at these prices, where the plans at hand were made. missing: what bound and value are
-        expected to differ by, in scaled units; budgets are met well enough for that.
+        begun: phi and gradient at these prices, if already evaluated. missing: the expected
+        difference of bound and value, in scaled units; budgets are met to that accuracy.
         """
         phi, gradient = begun
         for iteration in range(most + 1):
             self.iterations += 1
             hessian, mixed = self.curvature(prices)
-            same = prices[self.open] / eta  # the prices themselves stay where they are, unless there is reason to move
+            same = prices[self.open] / eta  # prices only move if needed
             farthest, damping = FARTHEST * (100.0 + float(np.abs(prices).max())), LEAST
             step, turn = solve_regularised(hessian, damping * self.limit, -gradient, -mixed - hessian @ same)
             while float(np.abs(step).max(initial=0.0)) > farthest and damping < 1.0:
@@ -212,7 +212,7 @@ class SoftPath:
     def search(
         self, eta: float, prices: FloatArray, step: FloatArray, phi: float, fall: float
     ) -> tuple[FloatArray, float, FloatArray] | None:
-        """Shorten the step until phi falls enough; judge by the slope where phi has no digits left."""
+        """Shorten the step until phi falls enough; judge by the slope if phi has no digits left."""
         length = 1.0
         while length > 1e-9:
             new = prices.copy()
@@ -247,7 +247,7 @@ class SoftPath:
         return self.gap
 
     def earned(self) -> float:
-        """Return what the occupancy earns, in units of what is at stake."""
+        """Return the normalised reward of the occupancy."""
         return float((self.occupancy * by_step(self.unit_reward, len(self.start), self.phase_of)).sum())
 
 

@@ -1,9 +1,9 @@
-"""Costs that depend on the state, as masses: what an arm weighs changes with its state.
+"""Costs that depend on the state, as masses: the weight of an arm changes with its state.
 
-An arm that costs c(s) in state s weighs c(s) there, so that the active mass is what the active arms cost, whatever their
-states. A kernel moves weights instead of arms, P(s,a,y) c(y) / c(s), and no longer keeps their sum; a reward is paid per
+An arm that costs c(s) in state s weighs c(s) there, so that the active mass is the cost of the active arms in any
+states. A kernel moves weights instead of arms, P(s,a,y) c(y) / c(s), and no longer preserves their sum; a reward is per
 unit of weight, r(s,a) / c(s). This is a change of variables: the LP is the same, values, advantages and prices are per unit
-of cost, and all solvers apply as they are. Where costs depend on the phase, the weights of step h + 1 are those of its
+of cost, and all solvers apply unchanged. If costs depend on the phase, the weights of step h + 1 are those of its
 phase, so that a phase here is one with its successor.
 
 A constant is no longer the same in all states: rewards are counted from the least of each arm and phase beforehand.
@@ -22,9 +22,9 @@ from rmab.model.costs import ROUNDING
 
 @dataclass(frozen=True, eq=False)
 class StateCosts(ReadOnly):
-    """What is left to know of C blocks whose weights depend on the state.
+    """Further data of C blocks whose weights depend on the state.
 
-    cost (C, K, S) what an arm weighs; least (C, K) what rewards are counted from; arms (C,) how many they are; barred
+    cost (C, K, S) the weight of an arm; least (C, K) the origin of rewards; arms (C,) their number; barred
     (C, H, S) where an activation costs more than the budget; span  the widest range of one arm's rewards.
     """
 
@@ -36,11 +36,11 @@ class StateCosts(ReadOnly):
 
     @property
     def most(self) -> float:
-        """The largest mass of all arms together, wherever they are."""
+        """The largest mass of all arms together, in any states."""
         return float(self.arms @ self.cost.max(axis=(1, 2)))
 
     def base(self, phase_of: IntArray, discounts: FloatArray) -> float:
-        """Return what the least rewards come to in an episode, discounted (H,)."""
+        """Return the sum of the least rewards in an episode, discounted (H,)."""
         return float(discounts @ (self.arms @ self.least)[phase_of])
 
 
@@ -56,7 +56,7 @@ def like_arms(problem: Problem, weights: FloatArray, reward: FloatArray) -> tupl
 def weigh(
     problem: Problem, weights: FloatArray, reward: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray, IntArray, IntArray, StateCosts]:
-    """Return tables by cell, start masses (C, S), the block of every arm (N,), phases (H,), and what is left to know.
+    """Return tables by cell, start masses (C, S), the block of every arm (N,), phases (H,), and further data.
 
     The tables are kernels (C*K,S,2,S), discounted, and rewards (C*K,S,2).
     """
@@ -65,8 +65,8 @@ def weigh(
     costs = table_of(weights[first], problem.phases, arms.states)
     following = np.append(problem.phase_of[1:], problem.phase_of[-1:])
     barred = costs[:, problem.phase_of] > problem.budgets[:, np.newaxis] * (1.0 + ROUNDING)
-    barred &= problem.budgets[:, np.newaxis] > 0  # no budget leaves nothing to plan
-    keys = np.column_stack([problem.phase_of, following, barred.sum(axis=(0, 2))])  # the dearest are barred first
+    barred &= problem.budgets[:, np.newaxis] > 0  # with budget 0 there is nothing to plan
+    keys = np.column_stack([problem.phase_of, following, barred.sum(axis=(0, 2))])  # the most expensive are barred first
     _, at, phase_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     now, later, out = problem.phase_of[at], following[at], barred[:, at, :, np.newaxis]
     here, there = costs[:, now], costs[:, later]

@@ -1,1 +1,1 @@
-"""The priced step: plans softened by the entropy of their decisions, in the H prices of the budget alone."""
+"""The priced step: plans softened by the entropy of their decisions, found in the H prices of the budget."""

@@ -1,4 +1,4 @@
-"""Softened plans of blocks of like arms, from plain arrays: what `soften` and learners call."""
+"""Softened plans of blocks of identical arms, from plain arrays; called by `soften` and learners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rmab.solvers.priced.compiled.program import Program
 from rmab.solvers.priced.program import Plans, make_program, of_blocks, units_of
 from rmab.solvers.priced.search import Search
 
-FAINTEST = 1e-10  # what rewards of the last step must count at least: prices of later ones would be rounding
+FAINTEST = 1e-10  # smallest weight of the rewards of the last step: later prices would be rounding
 STEEPEST = 1e10  # beta times the range of the rewards, beyond which exponents have few digits left
 FLATTEST = 1e-200  # ... and below which they have none
 DEAREST = 1e3  # prices to begin with, per step and range of the rewards: from far below, all plans are passive
@@ -34,36 +34,36 @@ DEAREST = 1e3  # prices to begin with, per step and range of the rewards: from f
 
 @dataclass(frozen=True, eq=False)
 class Priced(ReadOnly):
-    """A softened plan of blocks of like arms, as `soften_blocks` returns it.
+    """A softened plan of blocks of identical arms, as `soften_blocks` returns it.
 
     Attributes
     ----------
     value : float
-        What the plan earns, less what entropy costs: the objective, at a flow within the budget.
+        Reward of the plan less the cost of entropy: the objective, at a flow within the budget.
     bound : float
         The dual value: no flow within the budget has more.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
+        arm's least reward (in a phase): certified. A constant added to the rewards of an arm does not change it.
     prices : (H,) float array
         Price of an activation at each step: the most that one more can add.
     use : (H,) float array
-        The arms that are active at each step, on average: no more than the budget, up to rounding (a part of 1e-9).
+        Mean number of active arms at each step: at most the budget, up to rounding (1e-9, relative).
     beta : float
         The inverse temperature.
     passes, curvatures : int
-        Evaluations of all plans that it took (a backward and a forward pass each), and matrices of second derivatives.
+        Number of evaluations of all plans (a backward and a forward pass each), and of second-derivative matrices.
     curvature : (H, H) float array, or None
-        How fast the use of each step falls with each price, roughly: kept for the next solve. None where a start at given
-        prices was the answer, and none was needed.
+        Approximate derivative of the use of each step in each price, for the next solve. None if a start at given
+        prices was already optimal.
     units : Units
-        The rewards in units of what is at stake.
+        Normalised rewards.
     program : Program
-        What was planned.
+        The programme.
     discounts : (H,) float array
-        What the rewards of every step count.
+        Weight of the rewards of every step.
     plans : Plans
-        The shares, as the solver has them.
+        The shares, in the solver's layout.
     """
 
     value: float
@@ -86,9 +86,9 @@ class Priced(ReadOnly):
 
     @cached_property
     def share(self) -> FloatArray:
-        """(C, H, S) the part of a block's mass in a state that is activated at a step; in states never visited, too.
+        """(C, H, S) the active share of a block's mass by step and state, also in states that are never visited.
 
-        In states that nobody can come to, `soften_blocks` takes all rewards for the least, `soften` for what they are.
+        In unreachable states, `soften_blocks` replaces rewards by the least one, `soften` uses them.
         """
         return frozen(self.plans.by_block(*self._point))
 
@@ -119,12 +119,12 @@ class Priced(ReadOnly):
             values[:, h] += rest[:, np.newaxis]
         return frozen(values)
 
-    def visits(self, *, blind: bool = False) -> FloatArray:
-        """(C * K, S, 2) how often the arms of each cell are in a state under an action, on average, in an episode.
+    def visits(self, *, uniform: bool = False) -> FloatArray:
+        """(C * K, S, 2) the mean visits of each cell, state and action in an episode.
 
-        They are discounted, and all arms of a block count. blind: under the blind policy instead.
+        They are discounted, and summed over the arms of a block. uniform: of the uniform policy instead.
         """
-        return self.plans.visits(*self._point, blind=blind)
+        return self.plans.visits(*self._point, uniform=uniform)
 
     @property
     def mass(self) -> FloatArray:
@@ -143,7 +143,7 @@ class Priced(ReadOnly):
 
 
 class Warm(NamedTuple):
-    """Where a solve begins: prices (H,) and curvature (H, H) of an earlier plan, as far as there are any."""
+    """The starting point of a solve: prices (H,) and curvature (H, H) of an earlier plan, if any."""
 
     prices: FloatArray
     curvature: FloatArray | None = None
@@ -165,9 +165,9 @@ def soften_blocks(
     everywhere: bool = False,
     most: float | None = None,
 ) -> Priced:
-    """Do what `soften` does, for blocks of like arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
+    """Like `soften`, for blocks of identical arms given as arrays: C blocks, K phases, by cell (`rmab.model.time`).
 
-    Nothing that goes to compiled code is checked: shapes and indices must fit, rows of kernels be distributions, rewards
+    Only shapes and indices are checked: rows of kernels must be distributions, rewards
     finite. Arrays may be read-only.
 
     Parameters
@@ -179,7 +179,7 @@ def soften_blocks(
     start : (C, S) float array
         The number of arms of each block in each state.
     budget : (H,) float array
-        Most arms that are active at each step, on average.
+        Largest mean number of active arms at each step.
     beta, warm, tolerance
         As in `soften`.
     kernel_of : (C * K,) int array, optional
@@ -187,13 +187,13 @@ def soften_blocks(
     phase_of : (H,) int array, optional
         The phase of every step; by default there is one.
     discounts : (H,) float array, optional
-        What the rewards of every step count; the kernels must be discounted already, as those of `Blocks` are.
+        Weight of the rewards of every step; the kernels must already be discounted, as those of `Blocks` are.
     exact : bool
-        Whether as many arms are active as the budget says, not at most as many; prices may be negative then.
+        Whether the budget must be used exactly; prices may then be negative.
     everywhere : bool, default False
-        Plan in states that nobody can come to as in all others.
+        Whether to plan in unreachable states as in all others.
     most : float, optional
-        The largest mass there may be, where kernels do not keep it, as those of `rmab.solvers.fluid.state_costs`.
+        The largest possible mass if kernels do not preserve it, as those of `rmab.solvers.fluid.state_costs`.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def soften_blocks(
     inverse, wanted = as_tolerance(beta, "beta"), as_tolerance(tolerance, "tolerance")
     if discounts[-1] < FAINTEST:
         few = int(np.argmax(discounts < FAINTEST))
-        raise ModelError(f"soften: rewards after {few} steps count less than {FAINTEST:.0e}: plan for {few} steps at most")
+        raise ModelError(f"soften: rewards after {few} steps count less than {FAINTEST:.0e}; plan for at most {few} steps")
     prices, curvature = _begun(warm, budget.size, exact=exact)
     (blocks, states), horizon = start.shape, budget.size
     numbers = 8.0 * (2.0 * blocks * horizon * states + 3.0 * horizon**2 + 3.0 * kernel_of.size * states**2)
@@ -224,9 +224,9 @@ def soften_blocks(
     if inverse * widest < FLATTEST:
         raise _unusable(inverse, widest, "flat", FLATTEST)
     units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere, shift=most is None)
-    if inverse * units.scale > STEEPEST and not units.reward.any():  # nothing is at stake from here: any unit will do
+    if inverse * units.scale > STEEPEST and not units.reward.any():  # decisions do not matter from here: any unit will do
         units = replace(units, scale=1.0 / inverse)
-    inverse = max(inverse, FLATTEST / units.scale)  # what is at stake here may be far less than elsewhere
+    inverse = max(inverse, FLATTEST / units.scale)  # rewards may differ far less here than elsewhere
     eta = inverse * units.scale
     if eta > STEEPEST:
         raise _unusable(inverse, units.scale, "steep", STEEPEST)
@@ -253,7 +253,7 @@ def soften_blocks(
 def _check_fit(
     kernels: FloatArray, of: IntArray, reward: FloatArray, start: FloatArray, budget: FloatArray, phase: IntArray
 ) -> None:
-    """Raise ModelError where shapes do not fit, or indices are out of range: compiled code does not look."""
+    """Raise ModelError if shapes do not fit or indices are out of range: compiled code does not check."""
     states = kernels.shape[-1]
     fits = kernels.shape == (len(kernels), states, 2, states) and start.shape == (len(start), states) and budget.ndim == 1
     if not fits or phase.shape != budget.shape or of.ndim != 1 or of.size == 0 or of.size % len(start):
@@ -267,14 +267,14 @@ def _check_fit(
 
 
 def _unusable(beta: float, widest: float, how: str, limit: float) -> ModelError:
-    given = f"beta: {beta:.3g} times {widest:.3g}, the range of the rewards,"
+    given = f"beta: {beta:.3g} times the range of the rewards, {widest:.3g},"
     return ModelError(f"{given} is too {how} to compute with; the limit is {limit:.0e}")
 
 
 def _begun(
     warm: Priced | Warm | ArrayLike | None, horizon: int, *, exact: bool
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return prices (H,) to begin with and the curvature (H,H) there, as far as there are any; ModelError if they misfit."""
+    """Return initial prices (H,) and the curvature (H,H) there, if any; ModelError if they do not fit."""
     if warm is None:
         return None, None
     prices = warm.prices if isinstance(warm, Priced | Warm) else as_floats(warm, "warm")
@@ -287,5 +287,5 @@ def _begun(
 
 
 def _writable(array: NDArray[Element]) -> NDArray[Element]:
-    """Return the array, or a copy of one that is read-only: compiled code exists for one kind."""
+    """Return the array, or a copy of one that is read-only: code is compiled for one kind only."""
     return array if array.flags.writeable and array.flags.c_contiguous else np.array(array, order="C")

@@ -1,4 +1,4 @@
-"""From blocks of like arms to the arrays of one priced step."""
+"""From blocks of identical arms to the arrays of one priced step."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rmab.solvers.priced.compiled.passes import evaluate, tally
 from rmab.solvers.priced.compiled.program import Program, Rows, lay_out, mark, pack, reach
 
 PIECE = 100_000  # nodes per piece of work: fixed, so that sums do not depend on the number of threads
-MANY = 2_000_000  # nodes beyond which shares are not kept, but made again for a piece of the batches at a time
+MANY = 2_000_000  # nodes beyond which shares are not stored, but recomputed for a piece of the batches at a time
 
 
 class Plans:
-    """The shares of a programme of so many blocks, (M,H,S*L), at the point that was evaluated last.
+    """The shares of a programme of so many blocks, (M,H,S*L), at the last evaluated point.
 
-    A table of many arms is as large as all else together. Where it would be, every piece of work has the shares of its own
-    batches alone, and whoever wants them later has them evaluated again: by `of`, at the same point.
+    A table of many arms is as large as everything else together. Then every piece of work only has the shares of its
+    batches, and `of` recomputes them later, at the same point.
     """
 
     def __init__(self, program: Program, blocks: int) -> None:
@@ -62,13 +62,13 @@ class Plans:
         each(self.pieces, part)
         return table
 
-    def visits(self, eta: float, prices: FloatArray, *, blind: bool) -> FloatArray:
-        """(C * K, S, 2) how often the arms of each cell are in a state under an action; blind: without looking."""
+    def visits(self, eta: float, prices: FloatArray, *, uniform: bool) -> FloatArray:
+        """(C * K, S, 2) the visits of each cell, state and action; uniform: of the uniform policy."""
         batches, states, _ = self.program.start.shape
         table, nothing = np.empty((self.blocks * len(self.program.reward) // batches, states, 2)), np.empty((0, 0, 0))
 
         def part(first: int, last: int) -> None:
-            share = nothing if blind else self.of(first, last, eta, prices)
+            share = nothing if uniform else self.of(first, last, eta, prices)
             tally(self.program, first * self.lanes, min(last * self.lanes, self.blocks), share, table)
 
         each(self.pieces, part)
@@ -76,16 +76,16 @@ class Plans:
 
 
 WIDE, NARROW, NODES = 64, 8, 1024  # lanes of a batch: most, least, and the nodes that it should not exceed by much
-WASTE = 4.0  # how many times what is possible for a block the rows of its batch may hold
-MOST = 0.99  # the highest rate of the blind policy
-HIGHEST = 1e100  # of rewards in states that nobody comes to, in units of what is at stake
+WASTE = 4.0  # limit on the entries of a batch's rows, relative to the possible transitions of a block
+MOST = 0.99  # the highest rate of the uniform policy
+HIGHEST = 1e100  # limit of normalised rewards in unreachable states
 
 
-def blind_rates(budget: FloatArray, total: float) -> FloatArray:
-    """(H,) the rate at which a blind policy activates every arm: what the budget allows, and at most 0.99.
+def uniform_rates(budget: FloatArray, total: float) -> FloatArray:
+    """(H,) the rate at which a uniform policy activates every arm: what the budget allows, and at most 0.99.
 
-    The entropy of decisions is counted from this policy. Where there is no budget nobody is active. Where there is enough
-    for everybody, or nearly so, the rate stays below 1, lest nobody could be passive.
+    The entropy of decisions is counted from this policy. Without a budget no arm is active. If there is enough
+    for all arms, or nearly so, the rate stays below 1, so that arms can be passive.
     """
     return np.asarray(np.minimum(budget / total, MOST))
 
@@ -100,9 +100,9 @@ def units_of(
     everywhere: bool = False,
     shift: bool = True,
 ) -> Units:
-    """Return the rewards in units of what is at stake in the states that can be reached.
+    """Return the normalised rewards of the reachable states.
 
-    everywhere: with the rewards of the other states, in the same units; they are 0 otherwise. shift: as in `Units.of`.
+    everywhere: also the rewards of the other states, in the same units; otherwise they are 0. shift: as in `Units.of`.
     """
     reached = np.empty(reward.shape[:2], dtype=bool)
     reach(kernels, kernel_of, start, phase_of, reached)
@@ -125,7 +125,7 @@ def make_program(
 ) -> Program:
     """Join kernels (G,S,2,S), the kernel of every cell (C*K,), reward (C*K,S,2), start (C,S), budget and phases (H,).
 
-    most: the largest mass there may be, where kernels do not keep it.
+    most: the largest possible mass if kernels do not preserve it.
     """
     (blocks, states), phases = start.shape, kernel_of.size // len(start)
     lanes = min(WIDE, max(NARROW, NODES // states))
@@ -133,7 +133,7 @@ def make_program(
     lanes = -(-blocks // batches)
     allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
     marks, possible = mark(kernels, kernel_of, blocks, lanes, allowed)
-    if lanes * marks > WASTE * possible:  # the blocks have little in common: each by itself
+    if lanes * marks > WASTE * possible:  # the blocks have little in common: one per batch
         batches, lanes = blocks, 1
         allowed = np.empty((batches * phases, states, 2, states), dtype=bool)
         marks, _ = mark(kernels, kernel_of, blocks, lanes, allowed)
@@ -142,7 +142,7 @@ def make_program(
     pack(kernels, kernel_of, blocks, allowed, rows)
     pays, masses = np.zeros((batches * phases, 2, states * lanes)), np.zeros((batches, states, lanes))
     lay_out(reward, start, pays, masses)
-    return Program(rows, pays, masses, phase_of, blind_rates(budget, float(start.sum()) if most is None else most))
+    return Program(rows, pays, masses, phase_of, uniform_rates(budget, float(start.sum()) if most is None else most))
 
 
 def of_blocks(table: FloatArray, program: Program, blocks: int) -> FloatArray:

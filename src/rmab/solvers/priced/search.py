@@ -2,17 +2,17 @@
 
 At inverse temperature eta and scaled prices nu = eta * price, the dual function is phi(nu) = value of the softened plans +
 budget . nu, and its gradient is budget - use. One evaluation is one backward and one forward pass over all blocks. Steps are
-those of a quasi-Newton method with bounds: its matrix is kept from call to call and learns from every evaluation (BFGS); the
-exact one is computed only near the answer, where the plans hardly change within a step, and only if steps have become slow.
-It costs several passes; where there are many blocks it is that of a sample, scaled up.
+those of a quasi-Newton method with bounds: its matrix is reused from call to call and updated at each step (BFGS); the
+exact one is computed only near the solution, where plans hardly change in a step, and only if steps have become slow.
+It costs several passes; with many blocks it is that of a sample, scaled up.
 
-The search aims at a little less than the budget, as little as the tolerance allows. So it ends with plans that are feasible
-as they are, and what is proven is the slack that they leave times its price: the gap of weak duality is exactly that.
+The search aims at a little less than the budget, as little as the tolerance allows. So its plans are feasible
+without changes, and the gap of weak duality is exactly the unused budget times its price.
 
-Where eta is so small that rounding hides what prices do, they are those of a larger one, at which they are the same but for
-that one's size: plans are blind up to eta, and prices are what one more activation of a blind policy is worth.
+If eta is so small that rounding hides the effect of prices, prices are those of a larger eta, which differ by the order of
+that eta: plans are nearly uniform, and prices are the gain from one more activation of the uniform policy.
 
-Cold, or where a start is too far off, prices are followed from a high temperature to that asked for. They are nearly a
+From a cold or distant start, prices are followed from a high temperature to the target. They are nearly a
 straight line in the temperature, so each rung of this ladder predicts the next.
 """
 
@@ -30,22 +30,22 @@ from rmab.solvers.priced.compiled.quadratic import learn
 from rmab.solvers.priced.compiled.steps import judge, propose, standing
 from rmab.solvers.priced.program import PIECE, Plans
 
-SAMPLE, PART = 512, 8  # blocks that the exact matrix is made of: as many as this, or one in so many
-ROUNDING = 1e-9  # part of a budget by which plans may exceed it: the gap counts it; less, where they are nearly blind
-SPARE = 1e-4  # most of a budget that is left unused on purpose; less, where plans are nearly blind whatever the prices
-NEAR, STALE = 1.0, 10  # the longest step, and else the passes since the last one, that make an exact matrix worth its cost
-SLOW = 0.1  # ... where what phi should fall by has not come down to this part of what it was a step before
+SAMPLE, PART = 512, 8  # blocks used for the exact matrix: as many as this, or one in so many
+ROUNDING = 1e-9  # largest relative excess over a budget, included in the gap; less if plans are nearly uniform
+SPARE = 1e-4  # largest share of a budget left unused on purpose; less if plans are nearly uniform at any price
+NEAR, STALE = 1.0, 10  # longest step, or passes since the last one, that justify an exact matrix
+SLOW = 0.1  # ... if the expected decrease of phi has not shrunk by this factor since the last step
 FARTHEST = 20.0  # scaled prices move no farther in the first step
-FAINT, CERTAIN = 1e-2, 1e-13  # derivatives, and parts of all mass, that the exact matrix does without
+FAINT, CERTAIN = 1e-2, 1e-13  # derivatives, and shares of all mass, that the exact matrix ignores
 LEAST = 1e-10  # curvature relative to the budget that may be rounding
 WARM, PATIENCE, LAST = 30, 120, 500  # passes allowed from given prices, on a rung of the ladder, and on the last
 FIRST, LONGER, SHORTEST = 1.0, 4.0, 1.2  # eta at which the ladder begins, and factors from rung to rung
 FADED = 1e-9  # eta below which prices are those of this one
-ROUGH = 0.5  # how close scaled prices must come on the way
+ROUGH = 0.5  # accuracy of scaled prices on the way
 
 
 class Point(NamedTuple):
-    """Scaled prices (H,) at eta: the value of the plans, what they use, and the mass that could go either way (H,)."""
+    """Scaled prices (H,) at eta: the value of the plans, their use, and the undecided mass (H,)."""
 
     eta: float
     prices: FloatArray
@@ -67,15 +67,15 @@ class Search:
         self.least = LEAST * np.maximum(budget, 1e-300)
         self.plans, self.loose_of = Plans(program, blocks), np.empty((batches, lanes))
         self.passes = self.curvatures = 0
-        self.gap = np.inf  # the least that a feasible point had
+        self.gap = np.inf  # the smallest of a feasible point
 
     def solve(
         self, eta: float, tolerance: float, prices: FloatArray | None = None, matrix: FloatArray | None = None
     ) -> tuple[Point, FloatArray | None]:
         """Return the plans at eta, proven to the tolerance, and the matrix there (H,H), in scaled prices.
 
-        prices (H,), not scaled, and a matrix in scaled prices: where to begin; the matrix is written to. None is returned
-        where none was given, and none was needed.
+        prices (H,), not scaled, and a matrix in scaled prices: the start; the matrix is updated in place. Returns None
+        if none was given, and none was needed.
         """
         if eta < FADED:
             return self.fade(eta, tolerance, prices), None
@@ -98,12 +98,12 @@ class Search:
         return point
 
     def unproven(self, tolerance: float) -> SolverError:
-        """Return what is raised where the tolerance cannot be had."""
+        """Return the error to raise if the tolerance cannot be reached."""
         reached = f"the gap is {self.gap:.2e}" if self.gap < np.inf else "no plan was found within the budget"
         return SolverError(f"priced step: {reached}, not proven to the tolerance {tolerance:.2e}")
 
     def climb(self, eta: float, tolerance: float) -> tuple[Point, FloatArray | None] | None:
-        """Follow the prices from a high temperature to eta; None where they are lost."""
+        """Follow the prices from a high temperature to eta; None if they are lost."""
         factor, rung, guess = LONGER, min(FIRST, eta), np.zeros(self.budget.size)
         last: Point | None = None
         done: Point | None = None
@@ -125,7 +125,7 @@ class Search:
     def descend(
         self, eta: float, prices: FloatArray, matrix: FloatArray | None, tolerance: float | None, patience: int
     ) -> tuple[Point, FloatArray | None] | None:
-        """Minimise phi from scaled prices (H,); None where this takes too long. Without a tolerance, roughly."""
+        """Minimise phi from scaled prices (H,); None if this takes too long. Without a tolerance, roughly."""
         point, limit = self.at(eta, prices), self.passes + patience
         radius, before, fresh = FARTHEST, np.inf, self.passes
         aim, step = np.empty_like(prices), np.empty_like(prices)
@@ -155,7 +155,7 @@ class Search:
             point = new
 
     def allowed(self, point: Point, tolerance: float | None) -> float:
-        """Return the gap that the tolerance allows, in units of the temperature; -1 where the point is proven to have it."""
+        """Return the gap that the tolerance allows, in units of the temperature; -1 if the point is certified."""
         if tolerance is None:
             return 0.0
         phi, excess, missing = self.standing(point)
@@ -166,17 +166,17 @@ class Search:
         return -1.0 if missing <= tolerance * most else tolerance * most
 
     def standing(self, point: Point) -> tuple[float, float, float]:
-        """Return phi, the part by which a budget is exceeded, and how far a plan within it is from the best, at most."""
-        model = (self.budget, self.exact_budget, self.program.blind, self.total)
+        """Return phi, the largest relative excess over a budget, and an upper bound on the loss of a plan within it."""
+        model = (self.budget, self.exact_budget, self.program.uniform, self.total)
         phi, excess, missing = standing(*model, point.eta, point.prices, point.value, point.use)
-        if point.eta < FADED:  # a budget is exceeded by rounding alone, which is no mass that could be taken away
+        if point.eta < FADED:  # a budget is exceeded only by rounding
             missing = abs(float(point.prices @ (self.budget - point.use)))
         return phi, excess, missing
 
     def propose(
         self, matrix: FloatArray, point: Point, worth: float, radius: float, aim: FloatArray, step: FloatArray
     ) -> tuple[float, float]:
-        """Write the use to aim at and the best step (H,) within the radius; return the fall of phi and the step's length."""
+        """Write the target use and the best step (H,) within the radius; return the decrease of phi and the length."""
         here = (self.budget, self.exact_budget, self.open, self.least, point.prices, point.use)
         return propose(matrix, *here, worth, SPARE * min(point.eta, 1.0), radius, aim, step)
 
@@ -194,7 +194,7 @@ class Search:
         return Point(eta, prices, sum(value), np.sum(used, axis=0), np.sum(loose, axis=0))
 
     def exact(self, point: Point) -> FloatArray:
-        """(H, H) the second derivatives of phi at the point that was evaluated last, perhaps from a sample of the blocks."""
+        """(H, H) the second derivatives of phi at the last evaluated point, possibly from a sample of the blocks."""
         self.curvatures += 1
         sample, weight = self.sampled()
         _, states, lanes = self.program.start.shape
@@ -210,11 +210,11 @@ class Search:
         parts = each(chunks_of(sample.size, size), part)
         hessian, spread = (np.sum([one[i] for one in parts], axis=0) for i in (0, 1))
         matrix: FloatArray = (np.triu(hessian) + np.triu(hessian, 1).T)[::-1, ::-1].copy()
-        matrix[np.diag_indices(horizon)] += np.maximum(point.loose - spread, 0.0)  # what a sample lacks of their own part
+        matrix[np.diag_indices(horizon)] += np.maximum(point.loose - spread, 0.0)  # correction for the sample
         return matrix
 
     def sampled(self) -> tuple[IntArray, FloatArray]:
-        """Return blocks, and how many each stands for: all of them, or some, in proportion to what could go either way."""
+        """Return blocks with weights: all of them, or a sample in proportion to their undecided mass."""
         count = max(SAMPLE, self.blocks // PART)
         if count >= self.blocks:
             return np.arange(self.blocks), np.ones(self.blocks)
@@ -226,7 +226,7 @@ class Search:
 
 
 def predicted(eta: float, point: Point, before: Point | None) -> FloatArray:
-    """Return the prices (H,), not scaled, to expect at eta: on the line in the temperature through the last two rungs."""
+    """Return the prices (H,), not scaled, predicted at eta: on the line in the temperature through the last two rungs."""
     here = point.prices / point.eta
     if before is None:
         return here

@@ -1,11 +1,11 @@
 """Plans softened by the entropy of their decisions: the priced step.
 
-    max over flows z  <z, r> - (1 / beta) sum over arms, steps and states of z(h,s) KL(z(.|h,s) || blind_h)
+    max over flows z  <z, r> - (1 / beta) sum over arms, steps and states of z(h,s) KL(z(.|h,s) || uniform_h)
     subject to the budget at every step, on average,
 
-where the blind policy activates every arm at the same rate: the budget over the number of arms. With prices of the budget
+where the uniform policy activates every arm at the same rate: the budget over the number of arms. With prices of the budget
 this is backward induction with a softened maximum, and the share of a state that is activated is a logistic function of its
-advantage, in every state, visited or not. What is left is a smooth convex function of H prices (`search.py`).
+advantage, in every state, visited or not. What remains is a smooth convex function of H prices (`search.py`).
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ class SoftPlan(Priced):
     Attributes
     ----------
     value : float
-        What the plan earns, less what entropy costs: the objective, at a flow within the budget.
+        Reward of the plan less the cost of entropy: the objective, at a flow within the budget.
     bound : float
         The dual value: no flow within the budget has more.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
-        arm's least reward (in a phase): certified. A constant added to the rewards of an arm leaves it as it is.
+        arm's least reward (in a phase): certified. A constant added to the rewards of an arm does not change it.
     prices : (H,) float array
         Price of an activation at each step: the most that one more can add.
     use : (H,) float array
-        The arms that are active at each step, on average: no more than the budget, up to rounding (a part of 1e-9).
+        Mean number of active arms at each step: at most the budget, up to rounding (1e-9, relative).
     share : (C, H, S) float array
-        For each block of like arms, the part of the mass in a state that is activated at a step; in states that are never
-        visited, too. `shares` has it for every arm.
+        For each block of identical arms, the active share of the mass by step and state, also in states that are never
+        visited. `shares` has it for every arm.
     beta : float
         The inverse temperature.
     passes, curvatures : int
-        Evaluations of all plans that it took (a backward and a forward pass each), and matrices of second derivatives.
+        Number of evaluations of all plans (a backward and a forward pass each), and of second-derivative matrices.
     curvature : (H, H) float array, or None
-        How fast the use of each step falls with each price, roughly: kept for the next solve.
+        Approximate derivative of the use of each step in each price, for the next solve.
     units : Units
-        The rewards in units of what is at stake.
+        Normalised rewards.
     program : Program
-        What was planned, as compiled code reads it.
+        The programme, in the layout of compiled code.
     discounts : (H,) float array
-        What the rewards of every step count.
+        Weight of the rewards of every step.
     problem : Problem
-        What was planned for.
+        The problem.
     blocks : Blocks
-        The arms that were planned together; `blocks.block_of` (N,) says which.
+        The arms that were planned together; `blocks.block_of` (N,) is the block of each.
 
     Examples
     --------
@@ -111,23 +111,23 @@ class SoftPlan(Priced):
 def soften(
     problem: Problem, reward: ArrayLike, beta: float, *, warm: Priced | ArrayLike | None = None, tolerance: float = 1e-6
 ) -> SoftPlan:
-    """Plan with the budget on average, as greedily as the inverse temperature beta says, and prove it.
+    """Compute a plan softened at inverse temperature beta, with the budget on average, and a certificate.
 
-    The plan earns the most, less 1 / beta times the entropy of its decisions relative to the blind policy, which activates
-    every arm at the rate B / N. As beta grows it becomes a fluid plan; as beta goes to 0, blind. Unlike a fluid plan it is
-    unique, depends smoothly on the rewards, and says what to do in every state.
+    The plan maximises the reward less 1 / beta times the entropy of decisions over the uniform policy, which activates
+    every arm at the rate B / N. As beta grows it becomes a fluid plan; as beta goes to 0, uniform. Unlike a fluid plan it is
+    unique, depends smoothly on the rewards, and is defined in every state.
 
     Parameters
     ----------
     problem : Problem
         Arms, start, budget and horizon. Arms that share group and reward are planned together.
     reward : (N, S, 2) or (N, K, S, 2) array
-        Reward of each arm, state and action; in each phase, where it depends on the time.
+        Reward of each arm, state and action; in each phase, if it depends on time.
     beta : float
         The inverse temperature, per unit of reward; times the range of the rewards from 1e-200 to 1e10.
     warm : Softened or (H,) array, optional
-        An earlier plan for similar rewards, or its prices: where to begin. Of one with more steps the last ones count, as
-        when the rest of an episode is planned again. It changes how long it takes, not what comes out.
+        An earlier plan for similar rewards, or its prices, to start from. Of longer plans the last steps are used, as
+        when the rest of an episode is planned again. It changes the run time, not the result.
     tolerance : float
         Largest certified gap, relative.
 
@@ -139,17 +139,17 @@ def soften(
     Raises
     ------
     ModelError
-        Where this is no problem, or an argument does not fit it.
+        If an argument is wrong.
     SolverError
-        Where the gap cannot be certified.
+        If the gap cannot be certified.
 
     Notes
     -----
     With costs, the entropy of an arm counts in proportion to its cost, that of the mean cost once, and the plan's `beta` is
     per unit of reward and cost: the unit of the costs has no effect.
 
-    Where the budget of a step is 0, nobody is active, and its price is 0. Where it is enough for everybody the price is 0,
-    too, and the blind policy is taken to activate at the rate 0.99, lest nobody could be passive; so it is where B / N is
+    If the budget of a step is 0, no arm is active, and its price is 0. If it is enough for all arms the price is 0,
+    too, and the uniform policy activates at the rate 0.99, so that arms can be passive; the same applies if B / N is
     above that.
 
     Examples

@@ -26,7 +26,7 @@ from rmab.solvers.transitions import TransitionSets
 
 @dataclass(frozen=True, eq=False)
 class Projection(ReadOnly):
-    """The projection, feasible to rounding, with what proves it.
+    """The projection, feasible to rounding, with its certificate.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def project(
     phase_of : (H,) array, optional
         The phase of every step, in 0..K-1: its sets hold there. By default, with K = H, every step has its own.
     weights : (N,) array, optional
-        How many like arms each one stands for; 1 by default.
+        Number of identical arms that each one represents; 1 by default.
     cost : (N,) array, optional
         How much of the budget one activation of each arm takes; 1 by default. Prices are then per unit of cost.
     warm : Projection or (N, H, S, 2) array, optional
@@ -117,9 +117,9 @@ def project(
     Raises
     ------
     ModelError
-        Where a set is empty, or something does not fit; the message says where.
+        If a set is empty, or an argument is wrong; the message names the place.
     SolverError
-        Where Newton's method does not reach `tolerance`; the message has the residual it reached.
+        If Newton's method does not reach `tolerance`; the message has the residual.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def project(
     >>> answer.mass[..., 1].sum(axis=(0, 2)).round(6)
     array([0.25, 0.25, 0.25])
 
-    By day nothing is known of the arm, by night all; it starts in either state:
+    In phase 0 nothing is known of the arm, in phase 1 everything; it starts in either state:
 
     >>> low, high = np.stack([0 * low, centre], axis=1), np.stack([high**0, centre], axis=1)
     >>> timed = rmab.solvers.project(np.full((1, 3, 2, 2, 2), 0.1), low, high, [[0.5, 0.5]], 0.25, phase_of=[0, 1, 0])
@@ -178,9 +178,9 @@ def project_ball(
     Raises
     ------
     ModelError
-        Where a centre is no distribution, or something does not fit; the message says where.
+        If a centre is not a distribution, or an argument is wrong; the message names the place.
     SolverError
-        Where Newton's method does not reach `tolerance`.
+        If Newton's method does not reach `tolerance`.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
     if not isinstance(mass, np.ndarray):
         raise ModelError(f"warm must be a Projection or its mass, got {type(warm).__name__}")
     if mass.shape != shape or not (mass >= 0).all() or not np.isfinite(mass).all():
-        raise ModelError(f"warm: masses {shape} are needed, 0 or more, to start from; got shape {mass.shape}")
+        raise ModelError(f"warm must be masses of shape {shape}, 0 or more, got shape {mass.shape}")
     return mass
 
 
@@ -242,7 +242,7 @@ def _answer(newton: DualNewton, iterations: int) -> Projection:
     off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
     if not off.max() <= 1e-9:
         n, h, s = np.argwhere(~(off <= 1e-9))[0]
-        raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row that sums to 1 only up to {off[n, h, s]:.1e}")
+        raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {off[n, h, s]:.1e}")
     cost = phi + np.einsum("nhsay,nhy->nhsa", kernel, newton.v[:, 1:])
     mass = newton.flow_masses()
     spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))

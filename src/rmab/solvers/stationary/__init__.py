@@ -1,1 +1,1 @@
-"""The fluid LP of an endless horizon and average reward."""
+"""The fluid LP of an infinite horizon and average reward."""

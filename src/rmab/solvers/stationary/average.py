@@ -1,6 +1,6 @@
-"""The fluid bound of an endless horizon: average reward per step, when kernels are known and the budget holds on average.
+"""The fluid bound of an infinite horizon: average reward per step, when kernels are known and the budget holds on average.
 
-It is the stationary LP of `stationary.py` over boxes that hold one kernel each; like arms are one block, with their number.
+It is the stationary LP of `stationary.py` over boxes of one kernel each; identical arms form one block.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ class AverageFluid(ReadOnly):
     Attributes
     ----------
     value : float
-        What the masses earn, all arms together.
+        Reward of the masses, summed over arms.
     bound : float
         The dual value: from no start does any policy within the budget earn more in the long run.
     price : float
         Price of an activation per step, or of a unit of cost: the most that one more can add. Negative
-        where an exact budget does harm.
+        if an exact budget does harm.
     gap : float
         bound - value, relative to the larger of the bound and all arms times the widest range of rewards, all counted from
         each arm's least reward: certified.
     mass : (C, S, 2) float array
-        For one arm of each block, the part of the steps in a state, passive and active.
+        For one arm of each block, the share of the steps in a state, passive and active.
     share : (C, S) float array
-        For each block of like arms, the chance to be activated in a state. Where there is no mass: 1 if activating is worth
-        more than its price, 0 if less, and if just that, as often as all blocks follow the dearer of their two plans.
+        For each block of identical arms, the probability of activation in a state. Without mass: 1 if activating gains
+        more than its price, 0 if less, and if equal, the weight of the plan with more activations.
     advantage : (C, S) float array
-        What activating is worth over staying passive, before its price is paid: Q(s,1) - Q(s,0) by the relative values of
-        the best policy at the price. Actions after which the best states are out of reach count as very dear.
+        Gain of activating over staying passive, before its price: Q(s,1) - Q(s,0) by the relative values of
+        the best policy at the price. Actions after which the best states cannot be reached count as very expensive.
     problem : Problem
-        What was planned for; its start and horizon are of no consequence.
+        The problem; its start and horizon are ignored.
     blocks : Blocks
-        The arms that were planned together; `blocks.block_of` (N,) says which.
+        The arms that were planned together; `blocks.block_of` (N,) is the block of each.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class AverageFluid(ReadOnly):
 
     @property
     def occupancy(self) -> FloatArray:
-        """(N, S, 2) the part of the steps that arm n spends in state s under action a; built on demand."""
+        """(N, S, 2) the share of the steps that arm n spends in state s under action a; built on demand."""
         arms = self.problem.arms
         check_memory(f"the occupancy of {arms.count} arms", 16.0 * arms.count * arms.states)
         return frozen(self.mass[self.blocks.block_of])
@@ -83,22 +83,22 @@ class AverageFluid(ReadOnly):
         """Raise ModelError unless this is the plan of these arms, this budget and this reward (N, S, 2)."""
         same = all(np.array_equal(getattr(self.problem, one), getattr(problem, one)) for one in ("budget", "exact", "cost"))
         if not (same and self.problem.arms == problem.arms and self.blocks.same_rewards(Blocks.of(problem, reward))):
-            raise ModelError("average: it was made for another problem or reward")
+            raise ModelError("average: it belongs to another problem or reward")
 
 
 def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float = 1e-9) -> AverageFluid:
-    """Solve the fluid LP of an endless horizon: the best average reward per step when the budget holds on average.
+    """Solve the fluid LP of an infinite horizon: the best average reward per step when the budget holds on average.
 
     The bound holds for arms of any kind: no policy within the budget has a larger average in the long run, from any start,
-    because relative values and the price prove it (weak duality). The plan puts each arm in its best states, which a start
-    may not lead to where an arm has several recurrent classes; then the bound is not tight, and an arm that follows the
-    shares may stay in another class. Where an arm has one class under its shares, they lead to the masses from every start;
+    by weak duality. The plan puts each arm in its best states, which a start
+    may not lead to if an arm has several recurrent classes; then the bound is not tight, and an arm that follows the
+    shares may stay in another class. If an arm has one class under its shares, they lead to the masses from every start;
     if it is periodic, in the mean over the steps.
 
     Parameters
     ----------
     problem : Problem
-        Arms and budget; start and horizon are of no consequence. Arms that share group and reward are planned together.
+        Arms and budget; start and horizon are ignored. Arms that share group and reward are planned together.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     tolerance : float
@@ -112,9 +112,9 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     Raises
     ------
     ModelError
-        Where this is no problem, the reward does not fit it, or the dynamics or the budget depend on the time.
+        If an argument is wrong, or dynamics or budget depend on time.
     SolverError
-        Where the gap cannot be certified.
+        If the gap cannot be certified.
 
     Examples
     --------
@@ -124,10 +124,10 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     AverageFluid(value 1, bound 1, gap ..., price 0.5)
     """
     table = checked_table(problem, reward, "solvers.solve_average_fluid")
-    check_timeless("solve_average_fluid", problem.phases, "rmab.solvers.solve_fluid takes them")
+    check_timeless("solve_average_fluid", problem.phases, "rmab.solvers.solve_fluid supports them")
     check_one_budget("solve_average_fluid", problem.budget)
     if problem.discount < 1.0:
-        raise ModelError(f"solve_average_fluid is for rewards that all count alike: this has discount {problem.discount:g}")
+        raise ModelError(f"solve_average_fluid does not support discounting, got discount {problem.discount:g}")
     wanted = as_tolerance(tolerance, "tolerance")
     blocks, states = Blocks.of(problem, table), problem.arms.states
     check_memory(f"the stationary LP of {blocks.count} blocks and {states} states", 96.0 * blocks.count * states**2)
@@ -140,7 +140,7 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
     given = (float(blocks.budget[0]), weights.round() if problem.weights is None else weights, real)
     solved = stationary_fluid(kernels, kernels, blocks.reward[cell], *given, exact=problem.exact, tolerance=wanted)
     share, mass = solved.share, solved.mass
-    if problem.exact and blocks.phases > 1:  # all arms must be active, and the plan calls that passive
+    if problem.exact and blocks.phases > 1:  # all arms must be active, which the plan represents as passive
         share, mass = np.ones_like(share), frozen(np.flip(mass, axis=2).copy())
     elif (barred := blocks.barred) is not None:  # both actions are the passive one
         share, mass = np.where(barred[:, :1], 0.0, share), mass.copy()
@@ -154,7 +154,7 @@ def solve_average_fluid(problem: Problem, reward: ArrayLike, *, tolerance: float
 def _by_state(
     problem: Problem, table: FloatArray, weights: FloatArray, blocks: Blocks, real: BoolArray, tolerance: float
 ) -> AverageFluid:
-    """Solve it where costs depend on the state: arms as they are, a budget row with their costs in units of the mean."""
+    """Solve with costs that depend on the state: a budget row with costs relative to their mean."""
     first, block_of = like_arms(problem, weights, table)
     costs = weights[first]
     unit, limit = float(costs[real].mean()), float(problem.budgets[0])

@@ -1,12 +1,12 @@
-"""The extended LP of endless horizon and average reward (RMAB-UCRL as published), by the price of an activation.
+"""The extended LP of infinite horizon and average reward (RMAB-UCRL as published), by the price of an activation.
 
 One constraint joins the blocks, the budget, so there is one price. At a given price every block is a Markov decision process
-by itself, in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). What all of them earn, plus
+in which kernels are chosen, too; policy iteration solves it (`compiled/gains.py`). Their total reward, plus
 the price of the budget, is a convex, piecewise linear function of the price, and its minimum is the optimum of the LP. Every
 plan gives a line below it. Two lines, of a plan that uses more than the budget and of one that does not, meet at the next
 price to try, until the function is no higher there. Then both plans are optimal at this price, and so is the mixture that
-uses just the budget. All blocks mix in the same proportion: like blocks are treated alike, and their order is of no
-consequence.
+uses just the budget. All blocks mix in the same proportion, so that the result does not depend on the order of
+blocks.
 """
 
 import math
@@ -20,10 +20,10 @@ from rmab.solvers.checks import Units
 from rmab.solvers.stationary.compiled.gains import JUMP, LEAST, NEW, best_gains
 from rmab.solvers.transitions import TransitionSets
 
-PRICES = 200  # that are tried at most
-EXACT = 1e-12  # relative to all there is to earn or to use: differences that are rounding
-JUMPS = (1e3, 3e4, 1e6)  # what a jump costs, in units of the largest range or price: more, where somebody pays it
-SLACK = 1e-9  # by which flow, boxes and budget may be missed
+PRICES = 200  # most prices to try
+EXACT = 1e-12  # relative differences that are rounding
+JUMPS = (1e3, 3e4, 1e6)  # cost of a jump, in units of the largest range or price; raised if a plan pays it
+SLACK = 1e-9  # tolerance of flow, boxes and budget
 NO_MASS = 1e-12  # in a state that the plan does not use
 ONCE = np.zeros(1, dtype=np.int64)  # values are those of one step
 
@@ -32,13 +32,13 @@ ONCE = np.zeros(1, dtype=np.int64)  # values are those of one step
 class StationaryFluid(ReadOnly):
     """Solution of the stationary LP.
 
-    value   what the masses earn per step, all weights counted; bound  the dual value, no less; price  of an activation.
+    value   reward of the masses per step, with all weights; bound  the dual value, no less; price  of an activation.
     gap     bound - value, relative to the larger of the bound and the widest range of rewards, times the arms, all counted
             from the least reward of each block: certified.
     z       (C, S, 2, S) masses and moves of one arm of each block.
-    share   (C, S) the part of a state's mass that is activated. Where there is no mass: 1 if activating is worth more than
-            its price, 0 if less, and if just that, the proportion in which all blocks mix their two plans.
-    advantage  (C, S) what activating is worth over staying passive, at the price but before it is paid; 0 where there is no
+    share   (C, S) the active share of a state's mass. Without mass: 1 if activating gains more than
+            its price, 0 if less, and if equal, the proportion in which all blocks mix their two plans.
+    advantage  (C, S) gain of activating over staying passive, at the price but before it is paid; 0 without a
             choice.
     """
 
@@ -74,8 +74,8 @@ def stationary_fluid(
 ) -> StationaryFluid:
     """Maximise the mean reward (C,S,2) over stationary masses whose kernels lie in the boxes low..high (C,S,2,S).
 
-    weights (C,) the arms of a block, or their cost; real (C,S) the states that it has: it may be in no other. exact: the
-    budget is used up, at a price that may be negative. The masses are in the best classes of states, whether or not a start
+    weights (C,) the arms of a block, or their cost; real (C,S) its real states. exact: the
+    budget must be used, at a price of either sign. The masses are in the best classes of states, whether or not a start
     state leads there. charge (C,S): how much of the budget an activation uses in each state, 1 by default; then prices and
     advantages are per unit of it. To a certified relative gap of at most `tolerance`, or SolverError.
     """
@@ -84,12 +84,12 @@ def stationary_fluid(
     price, free = 0.0, plans.at(0.0)
     if free.used <= budget + EXACT * model.arms and (not exact or free.used >= budget - EXACT * model.arms):
         return certified(model, plans, price, free.z, 0.0, budget, tolerance)
-    dear = free.used > budget  # activations are worth a price; else an exact budget forces some, and the price is negative
+    dear = free.used > budget  # a positive price; otherwise an exact budget forces activations, and the price is negative
     other = Plans(model, np.zeros_like(reward)).at(1.0 if dear else -1.0)
     over, under = (free, other) if dear else (other, free)
     if under.used > budget + SLACK or over.used < budget - SLACK:
         most, used = ("more", under.used) if dear else ("less", over.used)
-        raise SolverError(f"stationary LP: every plan uses {used:.6g} or {most}, the budget is {budget:.6g}")
+        raise SolverError(f"stationary LP: every plan uses {used:.6g} or {most}, but the budget is {budget:.6g}")
     for _ in range(PRICES):
         if over.used - under.used <= EXACT * model.arms:
             break
@@ -104,7 +104,7 @@ def stationary_fluid(
 
 
 class Model:
-    """What plans choose from, and what they are paid: sets as given, the pairs that can be used (C,S,2)."""
+    """Sets, rewards, and the pairs that can be used (C,S,2)."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Model:
         charge: FloatArray | None,
     ) -> None:
         least, most = low, np.where(real[:, np.newaxis, np.newaxis], high, 0.0)
-        if low is not high:  # what rounding left in a box; a known kernel means what it says, however rare the transition
+        if low is not high:  # rounding errors of a box; the transitions of a known kernel count, however rare
             least, most = np.where(low > LEAST, low, 0.0), np.where(high > LEAST, most, 0.0)
         fits = (least.sum(axis=3) <= 1.0 + SLACK) & (most.sum(axis=3) >= 1.0 - SLACK) & (least <= most).all(axis=3)
         self.usable = fits & real[..., np.newaxis]
@@ -126,17 +126,17 @@ class Model:
         self.by_state, self.charge = charge is not None, np.ones(reward.shape[:2]) if charge is None else charge
 
     def earned(self, z: FloatArray) -> float:
-        """Return what z (C,S,2,S) earns, the same in any order of the blocks."""
+        """Return the reward of z (C,S,2,S), the same in any order of the blocks."""
         return math.fsum(self.weights * (z.sum(axis=3) * self.reward).sum(axis=(1, 2)))
 
     def used(self, z: FloatArray) -> float:
-        """Return how much of the budget z (C,S,2,S) uses, the same in any order of the blocks."""
+        """Return the budget that z (C,S,2,S) uses, the same in any order of the blocks."""
         if self.by_state:
             return math.fsum(self.weights * (z[:, :, 1].sum(axis=2) * self.charge).sum(axis=1))
         return math.fsum(self.weights * z[:, :, 1].sum(axis=(1, 2)))
 
     def violation(self, z: FloatArray, budget: float) -> float:
-        """Return by how much z (C,S,2,S) misses a constraint: masses that sum to 1 and stay, the boxes, the budget."""
+        """Return the largest constraint violation of z (C,S,2,S): masses that sum to 1 and stay, the boxes, the budget."""
         mass = z.sum(axis=3, keepdims=True)
         flow = np.abs(mass.sum(axis=(2, 3)) - z.sum(axis=(1, 2))).max()
         whole = np.abs(mass.sum(axis=(1, 2, 3)) - 1.0).max()
@@ -146,7 +146,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A plan z (C,S,2,S), what it earns and what it uses."""
+    """A plan z (C,S,2,S), its reward and its use."""
 
     z: FloatArray
     earned: float
@@ -156,7 +156,7 @@ class Line:
 class Plans:
     """The best plans for a reward (C,S,2) at one price after another, each found from the one before.
 
-    Afterwards: bound, what no plans earn more than at this price; advantage (C,S), of activating, beyond its price.
+    Afterwards: bound, an upper bound at this price; advantage (C,S), of activating, less its price.
     """
 
     def __init__(self, model: Model, reward: FloatArray) -> None:
@@ -168,7 +168,7 @@ class Plans:
         self.bound = np.inf
 
     def at(self, price: float) -> Line:
-        """Plan every block for itself when activating costs this much."""
+        """Plan every block separately when activating costs this much."""
         model = self.model
         scale = max(float(np.abs(self.reward).max()), abs(price) * float(model.charge.max())) or 1.0
         for cost in JUMPS:
@@ -181,10 +181,10 @@ class Plans:
                 break
         else:
             rare = "or leaves them with a probability too small to plan with: set such probabilities to 0 if they mean never"
-            raise SolverError(f"stationary LP: block {int(jumping.argmax())} has no states to stay in, {rare}")
+            raise SolverError(f"stationary LP: block {int(jumping.argmax())} has no recurrent states, {rare}")
         self.bound = math.fsum(model.weights * self.bounds)
         z = np.zeros((*self.reward.shape, self.reward.shape[1]))
-        place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # nobody jumps who has mass
+        place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # no mass jumps
         np.put_along_axis(z, place, (self.law[..., np.newaxis] * self.rows)[:, :, np.newaxis], axis=2)
         return Line(z, model.earned(z), model.used(z))
 
@@ -195,7 +195,7 @@ def certified(
     """Prove that z (C,S,2,S) is feasible, and optimal by the bound of these plans at this price, or raise SolverError."""
     violation = model.violation(z, budget)
     if not violation <= SLACK:
-        raise SolverError(f"stationary LP: the plan misses a constraint by {violation:.2e}")
+        raise SolverError(f"stationary LP: the plan violates a constraint by {violation:.2e}")
     value, bound = model.earned(z), plans.bound + budget * price
     gap = model.units.gap(bound, value, model.arms)
     if not gap <= tolerance:

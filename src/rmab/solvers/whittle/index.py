@@ -1,7 +1,7 @@
 """Whittle indices of one arm: the price of activation at which a state's two actions are worth the same.
 
-Endless horizon: one sweep from the lowest price to the highest, O(S^3), with a verdict on indexability (after Gast, Gaujal
-& Khun 2023). Finite horizon: values as functions of the price, piecewise linear and kept exactly.
+Infinite horizon: one sweep from the lowest price to the highest, O(S^3), with a verdict on indexability (after Gast, Gaujal
+& Khun 2023). Finite horizon: values as functions of the price, piecewise linear and exact.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from rmab.errors import ModelError
 from rmab.solvers.whittle.compiled.sweep import sweep
 
 BLOCK = 64  # states that become passive between two products of matrices
-ROUNDING = 1e-10  # of slopes, and of gains in units of the largest: what is smaller says nothing about indexability
-TOUCH = 1e-11  # of all that an episode can pay: an advantage that rounding may have made of 0
-SINGULAR = 1e-11  # pivots below: the arm has two recurrent classes
+ROUNDING = 1e-10  # of slopes, and of gains relative to the largest: smaller ones say nothing about indexability
+TOUCH = 1e-11  # relative to the total reward of an episode: smaller advantages may be rounding errors
+SINGULAR = 1e-11  # smaller pivots: the arm has two recurrent classes
 
 
 def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tuple[FloatArray, bool]:
@@ -21,15 +21,15 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
 
     x = M^-1 r and y = M^-1 1_active give the value x - price y of a policy; U = discount (P1 - P0); all active at first.
     """
-    states, reward = len(reward), reward - reward.min()  # a constant changes no index, but rounding
+    states, reward = len(reward), reward - reward.min()  # a constant only changes rounding
     change = discount * (kernel[:, 1] - kernel[:, 0])
     system = np.eye(states) - discount * kernel[:, 1]
-    if discount == 1.0:  # the gain takes the place of the first state's value, which is 0
+    if discount == 1.0:  # the gain replaces the first state's value, which is 0
         system[:, 0], change[:, 0] = 1.0, 0.0
     try:
         response = np.ascontiguousarray(np.linalg.solve(system.T, change.T).T)  # U M^-1
     except np.linalg.LinAlgError as error:
-        raise ModelError("it has more than one recurrent class where all is active") from error
+        raise ModelError("more than one recurrent class if always active; give a discount below 1") from error
     gain = reward[:, 1] - reward[:, 0] + response @ reward[:, 1]
     slope, index, active = np.ones(states), np.empty(states), np.ones(states, dtype=bool)  # 1 + U M^-1 1, and U 1 = 0
     scale = float(np.abs(gain).max()) or 1.0
@@ -43,7 +43,7 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
         price, fits, pivot = sweep(response, gain, slope, active, price, *limits, columns, rows, index)
         indexable, least = indexable and fits, min(least, pivot)
     if not (np.isfinite(index).all() and least > SINGULAR):
-        raise ModelError("it has more than one recurrent class under some policy: give a discount below 1")
+        raise ModelError("more than one recurrent class under some policy; give a discount below 1")
     return index, indexable
 
 
@@ -52,11 +52,11 @@ def arm_whittle_finite(kernels: FloatArray, rewards: FloatArray, phase_of: IntAr
 
     Values are linear in the price between the kinks found so far: on the grid of these kinks they are exact, and so are the
     roots of Q(s,1) - Q(s,0), which are the kinks that this step adds. An arm is not indexable where that difference is
-    negative at some price and positive at a higher one; where it only comes back to 0, being passive stays optimal.
+    negative at some price and positive at a higher one; if it only returns to 0, being passive stays optimal.
     """
     above = rewards - rewards.min(axis=(1, 2), keepdims=True)  # a constant reward changes no index
     states, horizon = rewards.shape[1], phase_of.size
-    most = float(above[np.unique(phase_of)].max())  # a phase without a step decides nothing
+    most = float(above[np.unique(phase_of)].max())  # a phase without a step has no effect
     reach = (horizon + 1) * (most or 1.0)  # beyond it, every state is passive, or active
     prices, values = np.array([-reach, reach]), np.zeros((states, 2))
     index, indexable = np.empty((horizon, states)), True
@@ -68,7 +68,7 @@ def arm_whittle_finite(kernels: FloatArray, rewards: FloatArray, phase_of: IntAr
         better = active - passive
         last = better.shape[1] - 1 - np.argmax(better[:, ::-1] > loose, axis=1)  # where being active still pays
         below = better < -fuzz
-        first = np.argmax(below & (np.arange(prices.size) > last[:, np.newaxis]), axis=1)  # where it costs, ever after
+        first = np.argmax(below & (np.arange(prices.size) > last[:, np.newaxis]), axis=1)  # where it costs, from then on
         index[h] = _roots(prices, better, np.arange(states), first - 1)
         indexable = indexable and not bool((below & (np.arange(prices.size) < last[:, np.newaxis])).any())
         state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))

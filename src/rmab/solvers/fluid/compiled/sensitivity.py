@@ -1,7 +1,7 @@
 """Second derivatives of the softened plan (see `soft`) in the prices and in eta.
 
 The priced value is a chain of softened maxima. Its Hessian is a sum over nodes of mass times the spread of the choice made
-there, times the square of what the choice is worth in every price: dQ = d(Q(s,1) - Q(s,0)), carried backward as a table of
+there, times the square of its derivative in every price: dQ = d(Q(s,1) - Q(s,0)), carried backward as a table of
 states by prices. Nodes whose choice is certain add nothing, so the cost falls as eta grows.
 """
 
@@ -64,7 +64,7 @@ def add_choice(
     filled: int,
     width: int,
 ) -> int:
-    """Add what a chosen row's freedom adds to the curvature, mass (diag(b) - b b' / sum b), b = part (1 - part) room.
+    """Add the contribution of a row's choice to the curvature, mass (diag(b) - b b' / sum b), b = part (1 - part) room.
 
     The diagonal part goes into weight (S,), the other into rows[filled] and its scale. Returns how many rows are filled.
     """
@@ -78,7 +78,7 @@ def add_choice(
             b = (p - low[cell, s, a, y]) * (high[cell, s, a, y] - p) / room
             total += b
             largest = max(largest, b)
-    if mass * (total - largest) <= certain:  # one entry takes up the slack: nothing can move
+    if mass * (total - largest) <= certain:  # one entry is free: nothing can move
         return filled
     for j in range(width + 1):  # one more: the others of the buffer have it, for the price of this step
         rows[filled, j] = 0.0
@@ -113,8 +113,8 @@ def curve(
 
     Place 0 stands for eta, place H - h for the scaled price of step h: a node's derivatives are then the first 1 + H - h.
     Derivatives of the values are carried backward, (S, 1+H) at a time; `share` and `mass` are those at the point. Choices
-    by which less mass than `certain` could go either way are left out. free (C*K,S,2): what the rows have to spare; None
-    where no kernel is free to choose.
+    with less undecided mass than `certain` are left out. free (C*K,S,2): the spare mass of the rows; None
+    if all kernels are known.
     """
     successors, counts = boxes.successors, boxes.counts
     blocks, horizon, states = share.shape

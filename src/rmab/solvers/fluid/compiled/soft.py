@@ -1,12 +1,12 @@
-"""Planning softened by entropy: backward induction where no choice is quite certain, and its derivatives in the prices.
+"""Planning softened by entropy: backward induction with soft choices, and its derivatives in the prices.
 
 Everything is measured in units of the temperature: rewards times eta, prices times eta, values times eta. A node activates
 a share 1 / (1 + exp(-advantage)) of its mass. In a box, a row moves a share 1 / (1 + exp(theta - value)) of each entry's
 room high - low, with theta such that the row sums to 1: as eta grows, both turn into the greedy choice, exponentially fast.
-The priced value V0 is then a smooth, convex function of the prices, whose gradient is minus what the plan uses.
+The priced value V0 is then a smooth, convex function of the prices, whose gradient is minus the use of the plan.
 
-Kernels are (C*K,S,2,S), by cell, where they are known, and (C*H,S,2,S), rewritten at every evaluation, where they are free
-to choose.
+Kernels are (C*K,S,2,S), by cell, if they are known, and (C*H,S,2,S), rewritten at every evaluation, if they are
+chosen.
 """
 
 import numpy as np
@@ -18,14 +18,14 @@ from rmab.solvers.compiled.optimism import Rows, rank
 
 @compiled_inline
 def tail(x: float) -> float:
-    """Return exp(-|x|), or 0 where it is lost against 1."""
+    """Return exp(-|x|), or 0 if it is negligible against 1."""
     return np.exp(-abs(x)) if abs(x) < 40.0 else 0.0
 
 
 @compiled_inline
 def lift(values: FloatArray, n: int, h: int, order: IntArray, lifted: FloatArray) -> float:
     """Write exp(v - middle) and exp(middle - v) of the values v of (n, h) into lifted (2,S), and return middle: so a row
-    needs one exponential, not one per entry. NaN, and nothing is written, where they lie too far apart for that.
+    needs one exponential, not one per entry. NaN, and nothing is written, if their range is too large for that.
     """
     most, least = values[n, h, order[0]], values[n, h, order[order.size - 1]]
     if not most - least < 200.0:
@@ -39,7 +39,7 @@ def lift(values: FloatArray, n: int, h: int, order: IntArray, lifted: FloatArray
 
 @compiled_inline
 def tail_of(x: float, y: int, lifted: FloatArray, level: float) -> float:
-    """Return `tail` of x = v(y) - theta, with level = exp(theta - middle); NaN where nothing was lifted."""
+    """Return `tail` of x = v(y) - theta, with level = exp(theta - middle); NaN if nothing was lifted."""
     if np.isnan(level):
         return tail(x)
     if abs(x) >= 40.0:
@@ -135,7 +135,7 @@ def soft_row(
         summed += p
         if room * part * (1.0 - part) > spread:
             loosest, spread = y, room * part * (1.0 - part)
-    y = loosest  # what rounding left over goes where there is most room on both sides
+    y = loosest  # the rounding error goes to the entry farthest from its bounds
     chosen[to, s, a, y] = min(max(chosen[to, s, a, y] + 1.0 - summed, low[cell, s, a, y]), high[cell, s, a, y])
     return total
 
@@ -162,11 +162,11 @@ def soft_values(
     values: FloatArray,
     share: FloatArray,
 ) -> None:
-    """Softened backward induction of all blocks at scaled prices (H,); nobody is active at the steps that are idle (H,).
+    """Softened backward induction of all blocks at scaled prices (H,); no arm is active at idle steps (H,).
 
     reward (C*K,S,2) by cell, phase_of (H,). Writes values (C,H+1,S) and the share (C,H,S) of each node's mass that is
-    activated; and the kernels (C*H,S,2,S), where they are free to choose: free (C*K,S,2) is what each row has to spare. None
-    where all are known: then the code for choices is not compiled.
+    activated; and the kernels (C*H,S,2,S), if they are chosen: free (C*K,S,2) is the spare mass of each row. None
+    if all are known: then the code for choices is not compiled.
     """
     blocks, horizon, states = share.shape
     order, middle, lifted = np.arange(states), np.nan, np.empty((2, states))

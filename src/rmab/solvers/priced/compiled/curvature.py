@@ -1,8 +1,8 @@
 """Second derivatives of the priced plans' value in the prices, of some blocks.
 
-The Hessian is a sum over nodes of the mass that could go either way times the square of what the choice is worth in every
+The Hessian is a sum over nodes of the undecided mass times the square of the derivative of the advantage in every
 price: d(Q(s,1) - Q(s,0)), from derivatives of the values that are carried backward as a table of states by prices. Only
-their differences between states matter, and these fade as an arm forgets where it was: prices of steps so far ahead that
+their differences between states matter, and these fade as an arm forgets its state: prices of steps so far ahead that
 nothing is left are dropped, which makes the cost nearly linear in the horizon.
 """
 
@@ -38,7 +38,7 @@ def add_rows(
 def add_squares(target: FloatArray, rows: FloatArray, scale: FloatArray, count: int, low: int, high: int) -> None:
     """target[i, j] += sum over r < count of scale[r] rows[r, i] rows[r, j], low <= i <= j < high: upper half only.
 
-    Rows are taken four at a time: there must be room for three more.
+    Rows are processed four at a time: there must be space for three more.
     """
     for r in range(count, (count + 3) // 4 * 4):
         scale[r] = 0.0
@@ -101,9 +101,9 @@ def curve(
     """Write the second derivatives of the value of some blocks, times their weight, into hessian (H,H), upper half.
 
     Place H - 1 - h stands for the scaled price of step h. share (.,H,S*L) is that of the point, from the first batch on.
-    Choices by which less mass than `certain` could go either way are left out, and so are derivatives that are `faint`.
+    Choices with less undecided mass than `certain` are left out, and so are derivatives that are `faint`.
     spread (H,): the mass of these
-    blocks that could go either way at every step, times their weight.
+    blocks that is undecided at every step, times their weight.
     """
     kernels, start, phase_of = program.rows, program.start, program.phase_of
     batches, states, lanes = start.shape

@@ -17,10 +17,10 @@ def backward(
 ) -> None:
     """Softened backward induction of batch m at scaled prices (H,).
 
-    Writes share (H,S*L), the part of each node's mass that is activated, the values of step 0 into work[0], and those of
+    Writes share (H,S*L), the active share of each node's mass, the values of step 0 into work[0], and those of
     all steps into values (H,S*L), unless it is empty. Scratch: work (6,S*L).
     """
-    reward, phase_of, blind = program.reward, program.phase_of, program.blind
+    reward, phase_of, uniform = program.reward, program.phase_of, program.uniform
     batches, states, _ = program.start.shape
     horizon, phases, size = phase_of.size, reward.shape[0] // batches, work.shape[1]
     here, ahead, x, soft, scratch = work[0], work[1], work[2], work[3], work[4:]
@@ -31,11 +31,11 @@ def backward(
             here[i] = eta * reward[cell, 0, i]
             x[i] = eta * reward[cell, 1, i] - prices[h]
         if h + 1 < horizon:
-            add_means(program.rows, cell * states * 2, 2 if blind[h] > 0.0 else 1, ahead, here, x)
-        if blind[h] > 0.0:
+            add_means(program.rows, cell * states * 2, 2 if uniform[h] > 0.0 else 1, ahead, here, x)
+        if uniform[h] > 0.0:
             for i in range(size):
                 x[i] -= here[i]
-            soften(x, blind[h], scratch, share[h], soft)
+            soften(x, uniform[h], scratch, share[h], soft)
             for i in range(size):
                 here[i] += soft[i]
         else:
@@ -49,12 +49,12 @@ def backward(
 def evaluate(
     program: Program, first: int, eta: float, prices: FloatArray, share: FloatArray, loose_of: FloatArray, use: FloatArray
 ) -> float:
-    """Make the plans of the batches from first on at scaled prices (H,): return their value, what they pay deducted.
+    """Compute the plans of the batches from first on at scaled prices (H,): return their value less their payments.
 
-    Writes their share (.,H,S*L); and use (2,H), at every step: the active mass, and the mass that could go either way.
+    Writes their share (.,H,S*L); and use (2,H), at every step: the active mass, and the undecided mass.
     loose_of (M,L) has the latter of every block, summed over the steps.
     """
-    phase_of, blind = program.phase_of, program.blind
+    phase_of, uniform = program.phase_of, program.uniform
     batches, states, lanes = program.start.shape
     horizon, phases, size = phase_of.size, program.reward.shape[0] // batches, states * lanes
     start = program.start.reshape(batches, size)
@@ -78,7 +78,7 @@ def evaluate(
                 ahead[i] = 0.0
             if h + 1 < horizon:
                 row = (m * phases + phase_of[h]) * states * 2
-                move(program.rows, row, 2 if blind[h] > 0.0 else 1, here, busy, ahead)
+                move(program.rows, row, 2 if uniform[h] > 0.0 else 1, here, busy, ahead)
                 for i in range(size):
                     here[i] = ahead[i]
         loose_of[m] = 0.0
@@ -126,7 +126,7 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
 
 @compiled
 def tally(program: Program, first: int, last: int, share: FloatArray, visits: FloatArray) -> None:
-    """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (.,H,S*L); blind without it.
+    """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (.,H,S*L); uniform without it.
 
     The first batch of share is that of block `first`. Visits are weighted as the masses of the start are, and discounted as
     the kernels are.
@@ -146,7 +146,7 @@ def tally(program: Program, first: int, last: int, share: FloatArray, visits: Fl
             for s in range(states):
                 if here[s] == 0.0:
                     continue
-                busy = here[s] * (share[m - first // lanes, h, s * lanes + lane] if share.size > 0 else program.blind[h])
+                busy = here[s] * (share[m - first // lanes, h, s * lanes + lane] if share.size > 0 else program.uniform[h])
                 for a in range(2):
                     part = busy if a == 1 else here[s] - busy
                     visits[cell, s, a] += part

@@ -1,7 +1,7 @@
-"""The arrays of one priced step, and rows of kernels that hold only what can happen.
+"""The arrays of one priced step, and rows of kernels with only possible transitions.
 
-Blocks are handled in batches of L at a time, their lanes, so that the processor works on several at once: arrays of a batch
-have the lanes last. The rows of a batch hold every next state that is possible for any of its blocks.
+Blocks are handled in batches of L at a time, their lanes, to work on several in parallel: arrays of a batch
+have the lanes last. The rows of a batch contain every next state that is possible for any of its blocks.
 """
 
 from typing import NamedTuple
@@ -27,22 +27,22 @@ class Rows(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What is planned: M batches of L lanes, one for each block of like arms; K phases, H steps, S states.
+    """The programme: M batches of L lanes, one for each block of identical arms; K phases, H steps, S states.
 
-    reward (M*K,2,S*L) by cell. start (M,S,L): the mass in every state; lanes without a block have none. phase_of (H,). blind
-    (H,): the rate at which a blind policy activates, 0 where nobody may be active.
+    reward (M*K,2,S*L) by cell. start (M,S,L): the mass in every state; lanes without a block have none. phase_of (H,).
+    uniform (H,): the rate at which the uniform policy activates, 0 where the budget is 0.
     """
 
     rows: Rows
     reward: FloatArray
     start: FloatArray
     phase_of: IntArray
-    blind: FloatArray
+    uniform: FloatArray
 
 
 @compiled
 def reach(kernels: FloatArray, kernel_of: IntArray, start: FloatArray, phase_of: IntArray, reached: BoolArray) -> None:
-    """Write into reached (C*K,S) where a block that starts with the masses (C,S) can be at the steps of each phase.
+    """Write into reached (C*K,S) the states that a block can reach from the masses (C,S) at the steps of each phase.
 
     kernels (G,S,2,S), kernel_of (C*K,) the kernel of every cell, phase_of (H,).
     """
@@ -60,7 +60,7 @@ def reach(kernels: FloatArray, kernel_of: IntArray, start: FloatArray, phase_of:
                 if not now[s]:
                     continue
                 reached[cell, s] = True
-                if phases == 1 and known[s]:  # what follows is known, too
+                if phases == 1 and known[s]:  # the successors are known, too
                     continue
                 known[s], fresh = True, True
                 for a in range(2):
@@ -156,7 +156,7 @@ def add_means(rows: Rows, first: int, actions: int, values: FloatArray, passive:
 
 @compiled_inline
 def mean_alone(begins: IntArray, columns: NDArray[np.uint32], chances: FloatArray, row: int, values: FloatArray) -> float:
-    """Return the mean of the values (S,) after a row: four sums, so that none waits for another."""
+    """Return the mean of the values (S,) after a row: four independent sums, for speed."""
     i, last, a, b, c, d = np.uint64(begins[row]), np.uint64(begins[row + 1]), 0.0, 0.0, 0.0, 0.0
     while i + FOUR <= last:
         j, k, m = i + ONE, i + TWO, i + THREE

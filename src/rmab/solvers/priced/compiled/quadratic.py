@@ -1,4 +1,4 @@
-"""The step of a quasi-Newton method with bounds, and what it learns from one."""
+"""The step of a quasi-Newton method with bounds, and the update of its matrix."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled.linear import solve_positive
 
-TRIES, SWEEPS = 3, 50  # rounds in which all places may change at once without progress, and sweeps where nothing helps
-DAMPING = 1e-12  # what is added to the diagonal, relative
+TRIES, SWEEPS = 3, 50  # rounds of simultaneous changes without progress, and sweeps as the last resort
+DAMPING = 1e-12  # relative ridge on the diagonal
 
 
 @compiled
 def bounded_step(
     matrix: FloatArray, gradient: FloatArray, low: FloatArray, high: FloatArray, extra: FloatArray, step: FloatArray
 ) -> float:
-    """Write the step (H,) that minimises gradient step + step matrix step / 2, low <= step <= high; return by how much.
+    """Write the step (H,) that minimises gradient step + step matrix step / 2, low <= step <= high; return the decrease.
 
-    Before the step is sought, something extra (H,), positive, is added to the diagonal of the matrix (H,H).
+    The matrix (H,H) has a positive ridge `extra` (H,) on its diagonal.
     """
     if not swapped(matrix, gradient, low, high, extra, step):
         settle(matrix, gradient, low, high, extra, step)
@@ -35,8 +35,8 @@ def swapped(
 ) -> bool:
     """Write the step by block principal pivoting (Judice & Pires 1994); return whether it ended.
 
-    Places that would leave their bounds are bound there, and freed again where that is wrong: all at once as long as fewer
-    and fewer are wrong, one at a time where they are not, which ends but for rounding.
+    Places that would leave their bounds are bound there, and freed again if that is wrong: all together as long as fewer
+    and fewer are wrong, otherwise one at a time, which ends up to rounding.
     """
     size = gradient.size
     bound, place, better = np.zeros(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
@@ -94,7 +94,7 @@ def swapped(
 def settle(
     matrix: FloatArray, gradient: FloatArray, low: FloatArray, high: FloatArray, extra: FloatArray, step: FloatArray
 ) -> None:
-    """Write a step that is not the best, but good: place by place the best within its bounds, in many sweeps."""
+    """Write an approximate step: the best value of each place within its bounds, in many sweeps."""
     push = gradient.copy()
     step[:] = 0.0
     for _ in range(SWEEPS):

@@ -1,4 +1,4 @@
-"""One step of the search for prices: where a point stands, the step to try, and whether to take it."""
+"""One step of the search for prices: the gap at a point, the step to try, and whether to accept it."""
 
 import numpy as np
 
@@ -6,25 +6,25 @@ from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled, compiled_contracting
 from rmab.solvers.priced.compiled.quadratic import bounded_step
 
-FARTHEST = 700.0  # exponents beyond are cut: their exponentials are still normal numbers
+FARTHEST = 700.0  # larger exponents are cut: their exponentials are still normal numbers
 LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
-MAGIC = 6755399441055744.0  # 1.5 * 2^52: a number that is added to it is rounded, and stands in the last bits
+MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding a number rounds it into the last bits
 HALF_LN2, ROOT2_LESS_1 = 0.34657359027997264, 0.4142135623730951
-FLAT = 1e-3  # advantages below are worth their first four moments, to all digits
+FLAT = 1e-3  # for smaller advantages four terms of the series are exact
 
 
 @compiled_contracting
-def soften(x: FloatArray, blind: float, scratch: FloatArray, share: FloatArray, soft: FloatArray) -> None:
-    """Write what advantages x make of a blind rate: soft = ln(1 - blind + blind exp(x)), and share, its derivative.
+def soften(x: FloatArray, uniform: float, scratch: FloatArray, share: FloatArray, soft: FloatArray) -> None:
+    """Soften advantages x at a uniform rate: soft = ln(1 - uniform + uniform exp(x)), and share, its derivative.
 
     Exponentials are 2^k exp(r), |r| <= ln(2) / 2, by Taylor's series; bits is scale, seen as integers, in which 2^k is put
     together. Logarithms are those of (1 + t) / (1 - t) in powers of t, |t| < 0.18. Scratch (2,S*L).
     """
     whole, scale = scratch[0], scratch[1]
     bits = scale.view(np.int64)
-    rest, odds = np.log1p(-blind), np.log(blind / (1.0 - blind))
-    second = blind * (1.0 - blind)
-    third, fourth = second * (1.0 - 2.0 * blind), second * (1.0 - 6.0 * second)
+    rest, odds = np.log1p(-uniform), np.log(uniform / (1.0 - uniform))
+    second = uniform * (1.0 - uniform)
+    third, fourth = second * (1.0 - 2.0 * uniform), second * (1.0 - 6.0 * second)
     for i in range(x.size):
         shifted = max(-abs(x[i] + odds), -FARTHEST) * LOG2E + MAGIC
         scale[i] = shifted
@@ -64,11 +64,11 @@ def soften(x: FloatArray, blind: float, scratch: FloatArray, share: FloatArray, 
         p = p * u + 1.0 / 5.0
         p = p * u + 1.0 / 3.0
         steep = rest + max(z, 0.0) + (2.0 * t * (p * u + 1.0) + (HALF_LN2 if far else 0.0))
-        flat = x[i] * (blind + x[i] * (second / 2.0 + x[i] * (third / 6.0 + x[i] * (fourth / 24.0))))
+        flat = x[i] * (uniform + x[i] * (second / 2.0 + x[i] * (third / 6.0 + x[i] * (fourth / 24.0))))
         soft[i] = flat if abs(x[i]) < FLAT else steep
 
 
-GENTLE = 4.0  # how many radii a step may go where phi is flat, before what is added to the matrix bends it
+GENTLE = 4.0  # largest step, in radii, where phi is flat, before the ridge limits it
 TINY = 1e-300
 
 
@@ -76,30 +76,30 @@ TINY = 1e-300
 def standing(
     budget: FloatArray,
     exact: bool,
-    blind: FloatArray,
+    uniform: FloatArray,
     total: float,
     eta: float,
     prices: FloatArray,
     value: float,
     use: FloatArray,
 ) -> tuple[float, float, float]:
-    """Return phi, the largest part by which a budget is exceeded, and how far a plan within it is from the best, at most.
+    """Return phi, the largest relative excess over a budget, and an upper bound on the loss of a plan within it.
 
-    What the plans leave of the budget, at its prices, is what they miss themselves. Where they exceed it by a part, they are
-    mixed with as much of the passive plan, which loses at most that part of what there is between the two.
+    The loss of the plans is the value of the unused budget at its prices. If they exceed it by a fraction, they are
+    mixed with that fraction of the passive plan, which loses at most that fraction of the difference between the two.
 
-    A budget that is exact and missed is met by mass that acts otherwise. From then on it can be active as often as before,
+    An exact budget that is missed is met by changing the action of some mass. It can then be active as often as before,
     so that other budgets stay met, and loses no more than the range of the rewards, eta, and the entropy, at every step.
     """
     phi, left, excess, passive, missed, sharpest = value, 0.0, 0.0, 0.0, 0.0, 0.0
     for h in range(budget.size):
         phi += prices[h] * budget[h]
         left += prices[h] * (budget[h] - use[h])
-        passive -= total * np.log1p(-blind[h])
+        passive -= total * np.log1p(-uniform[h])
         if budget[h] > 0.0:
             excess = max(excess, use[h] / budget[h] - 1.0)
             missed += abs(budget[h] - use[h])
-            sharpest = max(sharpest, -np.log(min(blind[h], 1.0 - blind[h])))
+            sharpest = max(sharpest, -np.log(min(uniform[h], 1.0 - uniform[h])))
     if exact:
         return phi, 0.0, abs(left) + missed * budget.size * (eta + sharpest)
     return phi, excess, max(left, 0.0) + excess * (phi + passive)
@@ -120,11 +120,11 @@ def propose(
     aim: FloatArray,
     step: FloatArray,
 ) -> tuple[float, float]:
-    """Write what use to aim at and the best step (H,) within a radius; return by how much phi should fall, and its length.
+    """Write the target use and the best step (H,) within a radius; return the expected decrease of phi, and its length.
 
-    The aim is a little less than the budget: at these prices it may be worth half of `worth`, and it may be the part `spare`
-    of it. Where nothing is paid and the plans are within the budget there is nothing to gain, and prices stay 0. An exact
-    budget is aimed at as it is, by prices of either sign. Steps that are not free (H,) have no price.
+    The target is slightly below the budget: it may cost half of `worth` at these prices, and be the fraction `spare`
+    of it. If prices are 0 and the plans are within the budget, prices stay 0. An exact
+    budget is its own target, with prices of either sign. Steps that are not free (H,) have no price.
     """
     gradient, low, high, extra = np.empty(aim.size), np.zeros(aim.size), np.zeros(aim.size), np.empty(aim.size)
     cost = 0.0
@@ -157,9 +157,9 @@ def judge(
     new_value: float,
     new_use: FloatArray,
 ) -> tuple[bool, float]:
-    """Return whether a step that should have made phi fall by so much is taken, and how long the next one may be.
+    """Return whether to accept a step with this expected decrease of phi, and the radius of the next one.
 
-    Where phi has no digits left, the slopes at both ends decide.
+    If phi has no digits left, the slopes at both ends decide.
     """
     begin, end, phi, change, length = 0.0, 0.0, value, new_value - value, 0.0
     for h in range(aim.size):

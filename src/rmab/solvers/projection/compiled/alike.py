@@ -82,7 +82,7 @@ def add_alike(
     block: FloatArray, row: FloatArray, low: FloatArray, high: FloatArray, m: float, sigma: float, alpha: float,
     u: FloatArray, own: IntArray, linear: FloatArray,
 ) -> float:  # fmt: skip
-    """Add what a row of mass m has of its own to the block (S,S), upper half, and m b to linear (S,).
+    """Add the individual entries of a row of mass m to the block (S,S), upper half, and m b to linear (S,).
 
     own holds the states of these entries. Returns what it adds to the factor of u u'.
     """

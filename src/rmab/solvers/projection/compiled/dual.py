@@ -18,7 +18,7 @@ from rmab.solvers.projection.compiled.program import Primal, Program
 from rmab.solvers.projection.compiled.rows import same_rows, solve_rows
 
 LEAST_PART = 0.1  # of a node's mass is left to it where next to nothing comes in
-NEGLIGIBLE = 1e-25  # masses below this are taken for this: what becomes of them matters to nobody, and rounding would rule
+NEGLIGIBLE = 1e-25  # lower limit of masses: smaller ones do not matter, and would be dominated by rounding
 TRIALS = 100
 FITTED = 1e-3  # how well the first prices keep to the budget: Newton does the rest
 
@@ -107,7 +107,7 @@ def mean_masses(mass: FloatArray, gradient: FloatArray, mean: FloatArray) -> Non
 def fit_step(program: Program, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray) -> None:
     """Write prices[h] at which the marginals (N,H,S), split as every node would by itself, keep to the budget; and v[n,h].
 
-    From a price of 0, Newton is lost where nearly all mass is active: there the masses hardly feel the price.
+    From a price of 0, Newton is lost where nearly all mass is active: there the masses hardly respond to the price.
     """
     reach, budget, idle, weights, cost = program.reach, program.budget, program.idle, program.weights, program.cost
     arms, states = reach.shape[0], reach.shape[2]

@@ -1,11 +1,11 @@
-"""Average reward over confidence boxes: the best stationary policy of every block by itself, by policy iteration.
+"""Average reward over confidence boxes: the best stationary policy of every block separately, by policy iteration.
 
-A policy is an action per state and a kernel of its box. To the two actions comes a third, the jump: to any state, at a cost
-so high that no plan worth having pays it. A state that cannot get to the best class jumps there: so there is always one
-class only, and every state has a value. A plan whose own class does without jumps is a plan of the model proper.
+A policy is an action per state and a kernel of its box. There is a third action, the jump: to any state, at a cost
+so high that no good plan pays it. A state that cannot reach the best class jumps there: so there is always one
+class only, and every state has a value. A plan whose class has no jumps is a plan of the original model.
 
 Policies are evaluated by eliminating state after state (Grassmann, Taksar and Heyman 1985): probabilities are only added,
-multiplied and divided, so nothing cancels; and a class that cannot be left shows itself as a state with no way out.
+multiplied and divided, so nothing cancels; and a class that cannot be left appears as a state with no way out.
 """
 
 import numpy as np
@@ -14,12 +14,12 @@ from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_contracting, compiled_inline
 from rmab.solvers.compiled.optimism import Rows, best_mean, rank
 
-JUMP, NEW = 2, -1  # actions: the third one, and that of a policy that is still to be chosen
-ROUNDING = 1e-13  # an improvement that is no more than this, relative to the values and to UNIT, is none
+JUMP, NEW = 2, -1  # actions: the third one, and the mark of a policy that is not chosen yet
+ROUNDING = 1e-13  # smaller improvements, relative to the values and to UNIT, are ignored
 UNIT = 1e-3  # of the cost of a jump: about the largest reward or price
-LEAST = 1e-14  # a chance that is no more than this is what rounding left, and would be a way out of a class without one
-FREQUENT = 10.0  # values are counted from a state that no other is visited so many times as often as
-ROUNDS = 200  # of policy iteration; what they leave undone shows in the certificate
+LEAST = 1e-14  # smaller probabilities are rounding errors, and would connect separate classes
+FREQUENT = 10.0  # the reference state: no other is visited this many times more often
+ROUNDS = 200  # of policy iteration; the certificate shows if they are not enough
 
 
 @compiled_contracting
@@ -28,8 +28,8 @@ def eliminate(
 ) -> tuple[float, int]:
     """Eliminate the states of a policy, rows (S,S), paid (S,): all but ref, which takes the place of state 0 and stays.
 
-    Writes what state k earns (total) and how long it takes (time) until a state below k, and where that is (work[k,:k]);
-    work[k,k] is the chance to leave at once, or -1 where k had to jump to ref, having no way out. Returns the best gain of a
+    Writes the reward (total) and the time from state k until a state below k, and where that is (work[k,:k]);
+    work[k,k] is the probability to leave immediately, or -1 if k had to jump to ref. Returns the best gain of a
     class and one of its states: ref, unless another one is better by more than rounding.
     """
     states = paid.size
@@ -100,7 +100,7 @@ def evaluate(
 ) -> tuple[float, int]:
     """Write law (S,) and values (S,) of a policy; return its gain and the state of its class whose value is 0.
 
-    States that cannot get there are made to jump: action (S,) and rows (S,S) change.
+    States that cannot get there jump: action (S,) and rows (S,S) change.
     """
     states = action.size
     for s in range(states):
@@ -157,12 +157,12 @@ def best_gains(
     advantage: FloatArray,
     bound: FloatArray,
 ) -> None:
-    """Plan every block by itself when activating costs price times charge (C,S), and a jump cost, from the policy at hand.
+    """Plan every block separately when activating costs price times charge (C,S), and a jump cost, from the current policy.
 
-    usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in state 0 where there is none, and its kernel, chosen
-    (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), what activating is worth beyond its price; and bound
-    (C,), the largest q(s,a) - values(s), which no policy without jumps can earn more than. It differs from what the policy
-    earns by rounding alone, unless the policy jumps.
+    usable (C,S,2), reward (C,S,2). The policy: action (C,S), with NEW in state 0 if there is none, and its kernel, chosen
+    (C,S,S). Writes its law (C,S) and values (C,1,S); advantage (C,S), the gain of activating less its price; and bound
+    (C,), the largest q(s,a) - values(s), an upper bound on any policy without jumps. It differs from the policy's
+    reward only by rounding, unless the policy jumps.
     """
     blocks, states = action.shape
     order, paid, total, time = np.arange(states), np.empty(states), np.empty(states), np.empty(states)

@@ -1,4 +1,4 @@
-"""The sweep of an arm's Whittle indices: states become passive one after the other as activating becomes dearer."""
+"""The sweep of an arm's Whittle indices: states become passive one after the other as the price of activation rises."""
 
 import numpy as np
 
@@ -19,13 +19,13 @@ def sweep(
     rows: FloatArray,
     index: FloatArray,
 ) -> tuple[float, bool, float]:
-    """Make len(columns) more states passive, or all that are left; write their index. Return price, verdict, least pivot.
+    """Make len(columns) more states passive, or all that remain; write their index. Return price, verdict, least pivot.
 
-    At a price of activation, being active in state j rather than passive is worth gain[j] - price * slope[j]. response (S,S)
+    At a price of activation, the gain of being active in state j is gain[j] - price * slope[j]. response (S,S)
     is U M^-1: U the difference of the two kernels, M the system of the policy at the start of the call. Making i passive
     changes row i of M by row i of U, so that gain and slope move along column i of U M^-1, and U M^-1 by the product of its
     column and row i (Sherman and Morrison). These are left in columns, rows (B,S); the caller subtracts columns' rows from
-    response. The verdict is False where a state that was passive already gains from being active again, by more than the
+    response. The verdict is False if a passive state gains from being active again, by more than the
     tolerance, or none would become passive. Slopes up to `flat`, which has no unit, do not count as rising.
     """
     states, whole, least = gain.size, True, np.inf

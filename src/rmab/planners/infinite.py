@@ -1,7 +1,7 @@
-"""Policies for any number of steps, from the plan of an endless horizon: an index, the ID policy, follow the virtual advice.
+"""Policies for any number of steps, from an infinite-horizon plan: an index, the ID policy, follow the virtual advice.
 
-The papers of the last two activate exactly B arms: what the plans leave over goes to arms that would rather be passive. So
-it is here where the budget is exact. Where B is the most, an arm is active only if its plan wants it.
+The papers of the last two activate exactly B arms: unused budget goes to arms that the plan leaves passive. So
+it is here if the budget is exact. If B is a maximum, an arm is active only if its plan activates it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rmab.solvers.stationary.average import AverageFluid, solve_average_fluid
 
 
 class Planned(Protocol):
-    """A policy of a plan: shares (C, S), and the blocks that they are for."""
+    """A policy from a plan: shares (C, S), and their blocks."""
 
     problem: Problem
     blocks: Blocks
@@ -35,21 +35,21 @@ class Planned(Protocol):
 def stationary_index(
     problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None, rule: RuleOption = "auto"
 ) -> IndexPolicy:
-    """Index of a state: what activating is worth in an endless horizon, when later activations cost the plan's price.
+    """Index of a state: gain of activating over an infinite horizon, when later activations cost the plan's price.
 
-    The priorities are those of the LP (Verloop 2016; Gast, Gaujal & Yan 2023). Like Whittle's they may stay away from the
-    bound for any number of arms, where the shares of the states do not settle at those of the plan.
+    The priorities are those of the LP (Verloop 2016; Gast, Gaujal & Yan 2023). Like Whittle's, they may stay below the
+    bound for any number of arms, if the shares of the states do not converge to the plan's.
 
     Parameters
     ----------
     problem : Problem
-        Arms and budget; start and horizon are of no consequence.
+        Arms and budget; start and horizon are ignored.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     average : AverageFluid, optional
         The plan of these arms, this budget and this reward, to save the solve.
     rule : {'fill', 'at-most', 'auto'}
-        Whether the budget is always used, only on arms with a positive index, or on all that it does not harm.
+        Whether the budget is always used, only on arms with a positive index, or on all arms that activation does not harm.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def stationary_index(
     Raises
     ------
     ModelError
-        Where the arguments do not fit, depend on the time, or the plan is another's.
+        If arguments do not fit or depend on time, or the plan belongs to another problem.
 
     Examples
     --------
@@ -68,22 +68,22 @@ def stationary_index(
     >>> rmab.planners.stationary_index(game.problem, game.base_reward).table[0].round(3)
     array([0.655, 0.308, 0.237])
     """
-    plan = solve_endless(problem, reward, average, "stationary_index")[1]
+    plan = solve_infinite(problem, reward, average, "stationary_index")[1]
     return IndexPolicy.of(problem, plan.advantage[plan.blocks.block_of], rule=rule)
 
 
 class IdPolicy(QuestionPolicy):
-    """Each arm draws the action that its plan wants; in the order of their numbers, as many as the budget allows get it.
+    """Each arm draws an action from its plan; arms get it in the order of their numbers, as far as the budget allows.
 
     The ID policy of Hong, Xie, Chen & Wang (2024, "Unichain and aperiodicity are sufficient for asymptotic optimality of
-    average-reward restless bandits"). The first arms always get what they want, so they settle at the masses of the plan,
-    and then leave enough for the next ones. For like arms that have one recurrent class under their shares, and are not
+    average-reward restless bandits"). The first arms always get their actions, so they converge to the masses of the plan,
+    and then leave enough for the next ones. For identical arms that have one recurrent class under their shares and are not
     periodic, the loss per arm vanishes as the number of arms grows. Arms of several blocks take turns in proportion.
 
     Parameters
     ----------
     problem : Problem
-        Arms and budget; start and horizon are of no consequence.
+        Arms and budget; start and horizon are ignored.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     average : AverageFluid, optional
@@ -92,7 +92,7 @@ class IdPolicy(QuestionPolicy):
     Raises
     ------
     ModelError
-        Where the arguments do not fit, depend on the time, or the plan is another's.
+        If arguments do not fit or depend on time, or the plan belongs to another problem.
 
     Examples
     --------
@@ -105,13 +105,13 @@ class IdPolicy(QuestionPolicy):
     """
 
     share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
-    order: IntArray  # (N,) the arms, those that come first in front
+    order: IntArray  # (N,) the arms in order of priority
 
     ANSWER = ("share",)
     FORMAT = question_format("rmab policy id", *ANSWER)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = solve_endless(problem, reward, average, "IdPolicy")
+        table, plan = solve_infinite(problem, reward, average, "IdPolicy")
         self._hold(problem, table, share=plan.share)
 
     def _prepare(self) -> None:
@@ -122,7 +122,7 @@ class IdPolicy(QuestionPolicy):
         now = check_states(self.problem, h, states, rng, any_step=True)
         wanted, budget = draw_wanted(self, now, rng)[self.order], int(self.problem.slots[0])
         chosen = wanted & (np.cumsum(wanted) <= budget)
-        if self.problem.exact:  # the last in the order give way
+        if self.problem.exact:  # the last in the order stay passive
             chosen[np.flatnonzero(~chosen)[::-1][: budget - int(chosen.sum())]] = True
         active = np.zeros(now.size, dtype=bool)
         active[self.order] = chosen
@@ -130,21 +130,21 @@ class IdPolicy(QuestionPolicy):
 
 
 class Ftva(QuestionPolicy):
-    """Follow the virtual advice: each arm has a virtual twin that lives by the plan, without a budget, and is followed.
+    """Follow the virtual advice: each arm follows a virtual twin that obeys the plan without a budget.
 
     The policy of Hong, Xie, Chen & Wang (2023, "Restless bandits with average reward: breaking the uniform global attractor
-    assumption"). The twins want actions; they get them in any order as far as the budget allows, arms in the state of their
-    twin first. An arm in the same state and under the same action as its twin moves together with it. For like arms the loss
-    per arm vanishes as their number grows, where the plan has one recurrent class, is not periodic, and an arm that always
+    assumption"). Arms take the actions of their twins as far as the budget allows, arms in the state of their
+    twin first. An arm in the same state and under the same action as its twin moves with it. For identical arms the loss
+    per arm vanishes as their number grows, if the plan has one recurrent class, is not periodic, and an arm that always
     does what its twin does meets it in the end. Twins begin in states drawn by the masses of the plan.
 
-    It has a memory: `begin` returns the policy of one episode, which is to be asked at every step. `rmab.simulate` and
-    `rmab.simulate_many` call it. What was not begun cannot act.
+    It has a memory: `begin` returns the policy of one episode, to be called at every step. `rmab.simulate` and
+    `rmab.simulate_many` call `begin`; `act` without it is an error.
 
     Parameters
     ----------
     problem : Problem
-        Arms and budget; start and horizon are of no consequence.
+        Arms and budget; start and horizon are ignored.
     reward : (N, S, 2) array
         Reward of each arm, state and action.
     average : AverageFluid, optional
@@ -153,7 +153,7 @@ class Ftva(QuestionPolicy):
     Raises
     ------
     ModelError
-        Where the arguments do not fit, depend on the time, or the plan is another's.
+        If arguments do not fit or depend on time, or the plan belongs to another problem.
 
     Examples
     --------
@@ -167,20 +167,20 @@ class Ftva(QuestionPolicy):
     """
 
     share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
-    mass: FloatArray  # (C, S, 2) the part of the steps in a state, passive and active
+    mass: FloatArray  # (C, S, 2) the share of the steps in a state, passive and active
 
     ANSWER = ("share", "mass")
     FORMAT = question_format("rmab policy ftva", *ANSWER)
 
     def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = solve_endless(problem, reward, average, "Ftva")
+        table, plan = solve_infinite(problem, reward, average, "Ftva")
         self._hold(problem, table, share=plan.share, mass=plan.mass)
 
     def _prepare(self) -> None:
         self._set(share=checked_shares(self), mass=checked_mass(self, self.mass))
 
     def begin(self, states: IntArray, rng: np.random.Generator) -> FtvaEpisode:
-        """Return the policy of one episode from these states (N,), with a memory of its own."""
+        """Return the policy of one episode from these states (N,), with its own memory."""
         check_states(self.problem, 0, states, rng)
         sums = np.cumsum(self.mass.sum(axis=2), axis=1)
         sums[sums >= sums[:, -1:]] = 1.0  # no gap below 1
@@ -188,14 +188,14 @@ class Ftva(QuestionPolicy):
         return FtvaEpisode(self, (sums[self.blocks.block_of] <= points[:, np.newaxis]).sum(axis=1))
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
-        """Raise PolicyError: there is no memory before `begin`."""
-        raise PolicyError("Ftva needs a memory for every episode: ask policy.begin(states, rng).act(h, states, rng)")
+        """Raise PolicyError: no memory before `begin`."""
+        raise PolicyError("Ftva needs a memory for every episode; use policy.begin(states, rng).act(h, states, rng)")
 
 
 class FtvaEpisode:
-    """One episode of `Ftva`: what `begin` returns. Ask it once at every step; threads must not share it.
+    """One episode of `Ftva`: what `begin` returns. Call it once at every step; threads must not share it.
 
-    virtual  (N,) where the twins are: before `act`, as it left them; it first moves them to the step that is asked for.
+    virtual  (N,) the states of the twins at the last step; `act` first moves them to the current step.
     """
 
     def __init__(self, policy: Ftva, virtual: IntArray) -> None:
@@ -208,7 +208,7 @@ class FtvaEpisode:
         return f"FtvaEpisode({self.policy.problem!r})"
 
     def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:
-        """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is asked once."""
+        """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is called once."""
         now = check_states(self.policy.problem, h, states, rng, any_step=True)
         if self._begun:
             self._move(now, rng)
@@ -222,19 +222,19 @@ class FtvaEpisode:
         return active
 
     def _move(self, now: IntArray, rng: np.random.Generator) -> None:
-        """Move the twins: together with their arms, which are in states `now` (N,), or by a draw of their own."""
+        """Move the twins: with their arms, which are in states `now` (N,), or by an independent draw."""
         arms, moved = self.policy.problem.arms, self.virtual.copy()
         stream = rng.integers(0, 2**64, size=4, dtype=np.uint64)
         step(moved, self._wanted, arms.cumulative[0], arms.group_of, self._nothing, stream)
         self.virtual = np.where(self._together, now, moved)
 
 
-def solve_endless(
+def solve_infinite(
     problem: Problem, reward: ArrayLike, average: AverageFluid | None, name: str
 ) -> tuple[FloatArray, AverageFluid]:
-    """Return the reward by cell, and the plan of the endless horizon: the one that is given, if it is that."""
+    """Return the reward by cell, and the infinite-horizon plan: the given one, if it matches."""
     table = checked_table(problem, reward, f"planners.{name}")
-    _check_endless(name, problem)
+    _check_infinite(name, problem)
     if average is None:
         return table, solve_average_fluid(problem, reward)
     expect(average, AverageFluid, "average")
@@ -242,7 +242,7 @@ def solve_endless(
     return table, average
 
 
-def _check_endless(name: str, problem: Problem) -> None:
+def _check_infinite(name: str, problem: Problem) -> None:
     check_timeless(name, problem.phases)
     check_one_budget(name, problem.budget)
     if name != "stationary_index":
@@ -250,8 +250,8 @@ def _check_endless(name: str, problem: Problem) -> None:
 
 
 def checked_shares(policy: Planned) -> FloatArray:
-    """(C, S) the shares of a policy; ModelError where they are none, or the problem has no plan for ever."""
-    _check_endless(type(policy).__name__, policy.problem)
+    """(C, S) the shares of a policy; ModelError if they are not shares, or the problem depends on time."""
+    _check_infinite(type(policy).__name__, policy.problem)
     return checked_answer(policy.share, "share", policy.blocks.start.shape, 1.0)
 
 
@@ -264,12 +264,12 @@ def checked_mass(policy: QuestionPolicy, given: FloatArray) -> FloatArray:
 
 
 def draw_wanted(policy: Planned, states: IntArray, rng: np.random.Generator) -> BoolArray:
-    """(N,) which arms the plan activates in these states (N,), each by a draw of its own."""
+    """(N,) which arms the plan activates in these states (N,), by independent draws."""
     return np.asarray(rng.random(states.size) < policy.share[policy.blocks.block_of, states])
 
 
 def _in_turn(block_of: IntArray) -> IntArray:
-    """(N,) arms in order of their numbers, blocks interleaved: the first ones are of all blocks, in proportion."""
+    """(N,) arms in order of their numbers, blocks interleaved in proportion."""
     sizes, place = np.bincount(block_of), np.empty(block_of.size)
     by_block = np.argsort(block_of, kind="stable")
     before = np.cumsum(sizes) - sizes

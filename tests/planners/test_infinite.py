@@ -1,4 +1,4 @@
-"""Policies of an endless horizon: within the budget, never above the bound, exact where they must be, and what they lose."""
+"""Policies of an infinite horizon: within the budget, never above the bound, exact where they must be, and their loss."""
 
 import pickle
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import rmab
 from rmab.errors import ModelError, PolicyError
-from rmab.planners.endless import FtvaEpisode, _in_turn
+from rmab.planners.infinite import FtvaEpisode, _in_turn
 from rmab.tasks.published import kernel_of
 from strategies import problems, random_problem, rewards
 
@@ -165,7 +165,7 @@ class TestFtvaEpisode:
 
     def test_what_was_not_begun_cannot_act(self):
         problem, reward = random_problem(3, count=5, states=3, horizon=30, budget=2)
-        with pytest.raises(PolicyError, match=r"^Ftva needs a memory for every episode: ask policy\.begin\(states, rng\)"):
+        with pytest.raises(PolicyError, match=r"^Ftva needs a memory for every episode; use policy\.begin\(states, rng\)"):
             rmab.planners.Ftva(problem, reward).act(0, problem.start, rng())
 
 
