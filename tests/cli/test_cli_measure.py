@@ -114,3 +114,11 @@ def test_what_changed_is_on_the_console_and_on_the_page(tmp_path: Path) -> None:
     assert "What changed since the last list" in html
     assert "Since the list for 2024-W12:" in html
     assert "unknown column 'rank'" in call("list", model, "--since", log).stderr
+
+
+def test_since_without_a_report_is_refused_before_any_work(tmp_path: Path) -> None:
+    columns = ("--arm", "id", "--period", "week", "--state", "state", "--action", "called")
+    for words in (("fit", tmp_path / "no.csv", *columns), ("evaluate", tmp_path / "no.npz", "--budget", "10")):
+        made = call(*words, "--since", tmp_path / "last.csv")
+        assert made.exit_code == 2
+        assert "--since is shown in the report" in made.stderr

@@ -43,7 +43,7 @@ def tasks(name: str | None, machine: bool) -> None:
     notes = [f"Combine any task with any adversary: rmab run cpap@iid ucmd (not {fixed})"]
     notes += [f"@{one.name} {FORESEES}" for one in ADVERSARIES.entries() if one.foresees]
     notes.append("Show the options of a task: rmab tasks NAME")
-    columns = ("adversary", "how it sets rewards")
+    columns = ("adversary", "how it sets rewards (a unit is one arm, or all arms that share a tariff)")
     print_table("Adversaries", columns, list(ADVERSARIES.summaries().items()), left=2, notes=notes)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import since_option
+from rmab.cli.logs import check_since, since_option
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
@@ -60,9 +60,10 @@ def evaluate(
 
     No benefit is stated if the records do not show that an action helps, or if a check of the log finds a problem. The
     output then starts with the reason, and shows a range of results in case unrecorded reasons decided who was
-    selected. Without a random draw (`rmab fit --randomised`, or recorded chances), every benefit is stated under the
-    condition that they did not.
+    selected. Without a random draw (`rmab fit --randomised`, or recorded chances), every benefit is stated on the
+    assumption that no unrecorded reasons decided who was selected.
     """
+    check_since(since, report)
     from rmab.estimation.fit import Fit
 
     fitted = Fit.load(model)

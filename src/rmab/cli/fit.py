@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import log_options, read_columns, since_option
+from rmab.cli.logs import check_since, log_options, read_columns, since_option
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -52,7 +52,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--gone-after", type=whole_number(min=1), help="Treat arms without a record in the last N periods as having left."
 )
 @click.option(
-    "--randomised", is_flag=True, help="State that actions were drawn at random within groups, states and periods."
+    "--randomised", is_flag=True, help="Declare that actions were drawn at random within groups, states and periods."
 )
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of clusters and intervals."
@@ -96,6 +96,7 @@ def fit(
     checks of the log. All errors in the file are listed together, with line numbers. Missing periods stay missing. Use
     `rmab list` for the next list.
     """
+    check_since(since, report)
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to
 

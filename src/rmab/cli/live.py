@@ -52,7 +52,12 @@ def _settings(function: Command) -> Command:
             show_default=True,
             help="Rule to use when no plan can be computed.",
         ),
-        click.option("--engine", metavar="NAME", help="Method that makes the lists: sampled (default), mean, or a learner."),
+        click.option(
+            "--engine",
+            metavar="NAME",
+            help="Method that makes the lists: sampled (default: plans with random plausible models), mean (plans with the "
+            "estimate), or a learner.",
+        ),
         click.option(
             "--horizon",
             type=whole_number(min=1),
@@ -92,7 +97,9 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--arm", required=True, metavar="COLUMN", help="Column with the arm's id.")
 @click.option("--period", required=True, metavar="COLUMN", help="Column with the period.")
 @click.option("--state", required=True, metavar="COLUMN", help="Column with the state at the start of the period.")
-@click.option("--action", required=True, metavar="COLUMN", help="Column with the action that was carried out, yes or no.")
+@click.option(
+    "--action", required=True, metavar="COLUMN", help="Column with the action, yes or no: who was selected and acted on."
+)
 @click.option(
     "--group",
     "groups",
@@ -184,7 +191,7 @@ def ask(
     """Make the list of PERIOD, or show it if it was made before: who is on it, and why.
 
     --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
-    such a list was used, run `ask` for its period with --issued EVENT; otherwise the latest reports decide it.
+    such a list was used, run `ask` for its period with --issued EVENT; otherwise the list is made from the latest reports.
     """
     from rmab.common import write_table
     from rmab.live.tables import list_table

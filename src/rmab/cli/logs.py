@@ -50,6 +50,12 @@ since_option = click.option(
 )
 
 
+def check_since(since: Path | None, report: Path | None) -> None:
+    """Raise UsageError for --since without --report, in commands that only show it there."""
+    if since is not None and report is None:
+        raise click.UsageError("--since is shown in the report; add --report FILE.html, or use `rmab list --since`")
+
+
 def log_options(*, required: bool = True) -> Callable[[Command], Command]:
     """Return a decorator with the options of a log's columns, for `read_columns`."""
     rewards = "Reward of a period in this state; may be repeated. Default: 1 in the best state, as shown in the output."
