@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.estimation import evaluation, one_step, optimism
+from rmab.estimation import evaluation, one_step, optimism, repeats
 
 Line = dict[str, Any]
 
@@ -20,6 +20,7 @@ def hurry() -> None:
     evaluation.WORK = 200_000  # arm-periods a replicate: its noise is small beside the width of the intervals
     one_step.REPLICATES = 40  # of a check that says nothing of intervals
     optimism.LOGS = 8  # of 16
+    repeats.MOST = 2  # episodes of a scenario that is only stated
 
 
 def parse(description: str | None, kinds: Iterable[str], repetitions: int) -> argparse.ArgumentParser:

@@ -95,7 +95,7 @@ def test_chances_of_ties_under_caps_and_costs_by_enumeration() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "caps", "random"])
 def test_twenty_thousand_redraws_agree_with_the_stated_chances(kind: str) -> None:
-    worst, between, number, redraws = [], 0, 50, 400
+    worst, between, number, redraws = [], 0, 50 if kind == "random" else 20, 400
     for seed in range(number):
         candidates, rules = draw_setting(seed, 14, kind)
         chance = fill_places(candidates, rules, Randomness()).probability

@@ -11,11 +11,11 @@ from programs import load_study
 
 @pytest.fixture(scope="module")
 def study() -> Iterator[ModuleType]:
-    from rmab.estimation import evaluation, one_step, optimism
+    from rmab.estimation import evaluation, one_step, optimism, repeats
 
-    before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS
+    before = evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS, repeats.MOST
     yield load_study("effects")
-    evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS = before
+    evaluation.REPLAN, evaluation.WORK, one_step.REPLICATES, optimism.LOGS, repeats.MOST = before
 
 
 @pytest.mark.slow

@@ -58,6 +58,7 @@ def test_components_do_not_depend_on_offset_and_scale(kind: str) -> None:
     np.testing.assert_array_equal(moved.visited, plain.visited)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["cpap@weekly", "cpap@weather", "harm@noisy", "drift", "clock@noisy", "many"])
 def test_components_do_not_depend_on_labels_or_stops(name: str) -> None:

@@ -84,20 +84,25 @@ def take_fitting(
     Parameters are those of `take_line`; cost (K,) is equal within a block of the line, and limit what may be spent.
     """
     kinds, block = line
-    found: Outcomes = [(CERTAIN, np.zeros(free.size, dtype=np.int64))]
-    left = [limit * (1.0 + ROUNDING)]
-    ends = [*(np.flatnonzero(np.diff(block)) + 1), kinds.size]
+    whole = limit * (1.0 + ROUNDING)
+    ways = [(CERTAIN, np.zeros(free.size, dtype=np.int64), np.array(room), whole)]  # counts, room and what is left
+    ends = [*(np.flatnonzero(np.diff(block)) + 1).tolist(), kinds.size]
+    prices = cost[kinds].tolist()
     for begin, end in pairwise([0, *ends]) if kinds.size else ():
-        several, each = kinds[begin:end], float(cost[kinds[begin]])
-        if max(left) < each:
+        if prices[begin] > max(left for *_, left in ways):
             continue
-        draws = np.zeros(several.size, dtype=np.int64) if len(found) < MANY else np.arange(several.size)
-        after: Outcomes = []
-        for (p, counts), rest in zip(found, left, strict=True):
-            ways = take_line((several, draws), free, member, room - member @ counts, int(rest / each))
-            after += [(p * q, counts + more) for q, more in ways]
-        found, left = after, [limit * (1.0 + ROUNDING) - float(counts @ cost) for _, counts in after]
-    return found
+        several, after = kinds[begin:end], []
+        equal = np.zeros(end - begin, dtype=np.int64) if len(ways) < MANY else np.arange(end - begin)
+        mine = (np.arange(end - begin), equal), free[several], member[:, several]
+        for p, counts, spare, left in ways:
+            outcomes = take_line(*mine, spare, int(left / prices[begin]))
+            for q, more in outcomes:
+                given = counts if len(outcomes) == 1 else counts.copy()
+                given[several] = more
+                rest = left - prices[begin] * int(more.sum())
+                after.append((p * q, given, spare - mine[2] @ more, rest))
+        ways = after
+    return [(p, counts) for p, counts, _, _ in ways]
 
 
 def swap_alike(

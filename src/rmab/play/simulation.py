@@ -177,6 +177,11 @@ def play_episode(problem: Problem, policy: Policy, reward: FloatArray, streams: 
     return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
 
 
+def episode_rewards(problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> FloatArray:
+    """(R,) total rewards of the episodes that `play_episode` plays with streams (R, 2, 4)."""
+    return _play(problem, policy, reward, streams)[1][0]
+
+
 def _play(
     problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64], *, record: bool = False
 ) -> tuple[tuple[NDArray[np.int32], BoolArray], tuple[FloatArray, IntArray]]:

@@ -14,7 +14,8 @@ from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, Problem, parted
-from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, simulate_many
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
+from rmab.play.simulation import episode_rewards, random_streams
 
 KEY = 8  # key of the random stream of probes
 FIRST = 2.0  # an index above all shares
@@ -256,8 +257,7 @@ def gain_of_drawing(
     arms = Arms(parted(kernels, view.phases)[pools.block_of])
     problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
     policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
-    reward, earned = pools.of_arms(paid, pools.payoff_of), []
-    for policy in policies:
-        rng = np.random.default_rng((REPLAY_KEY, *draw_key))
-        earned.append(simulate_many(problem, policy, reward, rng, REPLAYS, threads=1).rewards.mean())
-    return float(earned[1] - earned[0])
+    reward = pools.of_arms(paid, pools.payoff_of)
+    streams = random_streams(np.random.default_rng((REPLAY_KEY, *draw_key)), REPLAYS)
+    highest_earned, drawn_earned = (episode_rewards(problem, one, reward, streams).mean() for one in policies)
+    return float(drawn_earned - highest_earned)
