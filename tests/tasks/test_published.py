@@ -44,7 +44,7 @@ def test_learners_refuse_budgets_that_they_do_not_know() -> None:
     task = rmab.make_task("dirichlet-355", arms=10, horizon=5, episodes=2)
     for name in ("random", "round-robin", "planner"):
         assert (rmab.run(task, name).activations == 6 * 5).all()
-    with pytest.raises(rmab.errors.ModelError, match=r"ucmd-armab activates at most B arms .* is exact"):
+    with pytest.raises(rmab.errors.ModelError, match=r"ucmd-armab supports budgets of at most B arms .* is exact"):
         rmab.run(task, "ucmd-armab")
 
 

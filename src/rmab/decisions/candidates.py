@@ -182,7 +182,7 @@ class Candidates(ReadOnly):
     def rank(self, draws: FloatArray) -> IntArray:
         """Return the arms, the highest index first; ties go to the longest waiting, then by random draws (N,).
 
-        With costs, the dearer go before the draws, as they are the harder to fit.
+        With costs, the more expensive go before the draws, as they are harder to fit.
         """
         cost = np.zeros(draws.size) if self.cost is None else self.cost
         return np.asarray(np.lexsort((draws, -cost, -self.waited, -self.level)))

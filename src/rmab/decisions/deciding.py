@@ -55,7 +55,7 @@ def decide(
         needs the `states` now and the `step`. Custom indices are a dictionary of ids, or an array with `ids`.
     budget : int or float, optional
         Number of places; by default the average number of actions per period of the log, or the policy's budget.
-        With costs, how much can be spent.
+        With costs, the amount to spend.
     cost : float, array_like (N,), dict of str to float, or path, optional
         What acting on each arm costs; a file has the columns id and cost. The index is then per unit of cost. The highest
         go first; an arm that does not fit is left out, and the next ones are tried. A policy has its own costs.
