@@ -141,7 +141,7 @@ def leave(store: str, period: str, name: str | None, ids: list[str], reason: str
     """Remove arms from the programme; PERIOD is the first period without them."""
     with opened(store, name) as p:
         event = p.leave(ids, period=period, reason=reason)
-    say(f"{len(ids):,} arms leave from {period} on (event {event}).")
+    say(f"{len(ids):,} {'arm leaves' if len(ids) == 1 else 'arms leave'} the programme from {period} on (event {event}).")
 
 
 @command()
@@ -202,7 +202,7 @@ def ask(
         return
     rows = [(str(one.rank), one.id, one.state, f"{one.index:.3g}", one.reason) for one in found.rows(first=SHOWN)]
     print_table(
-        f"{found.period}: {len(found.ids):,} of {len(found.arms):,}", ("rank", "arm", "state", "index", "why"), rows, left=5
+        f"{found.period}: {len(found.ids):,} of {len(found.arms):,}", ("rank", "arm", "was", "index", "why"), rows, left=5
     )
     if len(found.ids) > SHOWN and out is None:
         say(f"{len(found.ids) - SHOWN:,} more: --csv FILE writes them all.")

@@ -111,7 +111,7 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     help="Shares of random places, separated by commas: 0.1,0.2.",
 )
 @click.option(
-    "--others", type=float, default=0.0, show_default=True, help="Effect of a place on arms listed only by a random draw."
+    "--others", type=float, default=0.0, show_default=True, help="Effect of a place on arms that are on the list only because they were drawn at random."
 )
 @click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
               help="Probability of a good outcome without a place.")  # fmt: skip

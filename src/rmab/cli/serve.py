@@ -24,7 +24,7 @@ def _check_there(store: str) -> None:
 @click.argument("store", required=False)
 @click.option("--store", "url", help="Store (a file or postgresql://...), if not given as the argument.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than 127.0.0.1 need a token."
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other than 127.0.0.1 needs a token."
 )
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
 @click.option(

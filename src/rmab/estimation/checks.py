@@ -227,7 +227,7 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
             beyond, p = _mean_error(said[rows], came[rows], others[:, rows], held.arm[rows])
             far = ACTIONS_OFF
         verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < far else PROBLEM
-        off = "right, but for chance" if p >= SURE else f"off by {100 * beyond:.1f} points beyond chance"
+        off = "right, apart from chance differences" if p >= SURE else f"off by {100 * beyond:.1f} points beyond chance"
         words = f"of the last {last}, from those before: probabilities were {off} (p = {p:.2g}, {rows.sum():,} records)"
         found.append(
             Check(

@@ -172,7 +172,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     }
     worst = max(tests, key=lambda one: tests[one].effect if tests[one].p < SURE else 0.0)
     if tests[worst].verdict == FINE:
-        text = f"{word}s: {by_state}; nothing but group and state shows in who was chosen, and what is not in the log cannot"
+        text = f"{word}s: {by_state}; in this log, only group and state explain who was chosen; reasons that are not in the log cannot be seen"
         return Check(name, tests[worst].effect, FINE, text)
     text = f"{word}s: {by_state}; within group and state they also depended on {worst} ({tests[worst].numbers})"
     return Check(name, tests[worst].effect, WATCH, text, f"record why arms are chosen; {share}")
