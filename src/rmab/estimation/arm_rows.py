@@ -25,6 +25,7 @@ import numpy as np
 from rmab.common import FloatArray, IntArray
 from rmab.logs.log import Log
 
+CLEAR = 5.0  # gain in the logarithm of the likelihood of records that were left out, below which arms are alike
 FOLDS, PASSES, ROUNDS = 4, 4, 60  # of records, of Newton's method, and of EM
 FIRST, RIDGE, FARTHEST = 0.3, 1e-3, 6.0  # variance of tilts: at first, and at least; the largest logarithm of one
 FASTER = 1.7  # than scaling: it converges below 2
@@ -212,5 +213,5 @@ def _climb(
         tilted = _tilted(rows[group_of], Tilts.of(counts - one, rows[group_of], spread, centre, near).draw(None))
         gain += float((one * np.log(np.maximum(tilted, FAINT) / np.maximum(start[group_of], FAINT))).sum())
     free_numbers = states * (states - 1) + (states - 1) ** 2 * bool(first.any())  # each gains half a unit of likelihood
-    alike = gain <= free_numbers / 2
+    alike = gain <= CLEAR + free_numbers / 2
     return (np.ones_like(ratio), None, 0 * means) if alike else (ratio, spread, means)
