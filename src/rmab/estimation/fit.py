@@ -76,8 +76,8 @@ class Fit(ReadOnly, Stored):
         Whether groups are clusters, which every replicate draws again.
     leaving : Leaving or None
         How arms leave; None if none has.
-    missing : (S,) float array or None
-        Probability that a record is missing, by the state of the arm; None if it does not depend on it.
+    missing : (2, S) float array or None
+        Probability that a record is missing, by the action before and the state of the arm; None if it depends on neither.
 
     Examples
     --------
