@@ -108,7 +108,7 @@ class TestRefused:
             rmab.solvers.solve_fluid(day(), reward)
 
     def test_what_is_for_ever_has_no_phases(self) -> None:
-        with pytest.raises(ModelError, match=r"whittle is for .* 2 phases; rmab\.planners\.finite_whittle_index takes them"):
+        with pytest.raises(ModelError, match=r"whittle needs .* 2 phases; rmab\.planners\.finite_whittle_index supports"):
             rmab.planners.whittle_index(day(), np.zeros((3, 2, 2, 2)), discount=0.9)
 
     def test_policies(self) -> None:

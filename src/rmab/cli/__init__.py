@@ -72,7 +72,10 @@ class Commands(Program):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
         ("rmab example-log log.csv", "a simulated programme of weekly calls"),
-        ("rmab fit log.csv --arm id --period week --state state --action called --out model.npz", "a model of the log"),
+        (
+            "rmab fit log.csv --arm id --period week --state state --action called --reward engaged=1 --out model.npz",
+            "a model of the log",
+        ),
         ("rmab list model.npz --budget 100 --csv next-week.csv", "who gets a call next week, and why"),
         ("rmab run cpap ucmd", "a learner on a case study"),
     ),

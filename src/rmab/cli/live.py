@@ -98,7 +98,10 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @click.option("--period", required=True, metavar="COLUMN", help="Column with the period.")
 @click.option("--state", required=True, metavar="COLUMN", help="Column with the state at the start of the period.")
 @click.option(
-    "--action", required=True, metavar="COLUMN", help="Column with the action, yes or no: who was selected and acted on."
+    "--action",
+    required=True,
+    metavar="COLUMN",
+    help="Column with the action, yes or no: who was called, whether or not the call reached anybody.",
 )
 @click.option(
     "--group",
@@ -111,7 +114,7 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
-    """Create a programme from a LOG: its arms join, and its records become reports."""
+    """Create a programme from a LOG: its arms join, and its records become reports. --reward is required."""
     from rmab.data import read_log
     from rmab.live import create_from_log
 
@@ -172,7 +175,12 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     callback=checked_file(".csv", ".xlsx", ".parquet"),
     help="File for the list, a form with the empty columns executed and state: .csv, .xlsx or .parquet.",
 )
-@click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, not only those on the list.")
+@click.option(
+    "--all",
+    "everybody",
+    is_flag=True,
+    help="Write all arms to the file, as `rmab live benefit` needs their states, not only those on the list.",
+)
 @click.option("--skip", is_flag=True, help="Allow a period far in the future.")
 @click.option("--ahead", type=whole_number(min=1), help="Number of further periods to issue lists for.")
 @click.option("--issued", type=whole_number(min=1), help="Event of a list that was issued ahead and used.")

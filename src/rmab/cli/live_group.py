@@ -73,7 +73,7 @@ EXAMPLES = {  # arguments and description
     "join": ("p.db mothers.csv", "add arms; the columns are arm, group, state"),
     "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "remove two arms from then on"),
     "budget": ("p.db --in 2026-W52=120", "change the budget of one week"),
-    "ask": ("p.db 2026-W47 --csv list.csv", "write the list as a form to fill in"),
+    "ask": ("p.db 2026-W47 --csv list.csv --all", "write the list as a form to fill in"),
     "tell": ("p.db 2026-W47 list.csv", "report what happened, from the form"),
     "correct": ("p.db 2026-W47 fixed.csv --reason 'wrong week'", "replace reports"),
     "missing": ("p.db 2026-W47", "stop waiting for reports"),

@@ -58,7 +58,8 @@ def check_since(since: Path | None, report: Path | None) -> None:
 
 def log_options(*, required: bool = True) -> Callable[[Command], Command]:
     """Return a decorator with the options of a log's columns, for `read_columns`."""
-    rewards = "Reward of a period in this state; may be repeated. Default: 1 in the best state, as shown in the output."
+    best = "1 in the last of --states, or else in the state that actions make more likely; see the output"
+    rewards = f"Reward of a period in this state; may be repeated. Default: {best}."
     states = "States, the best last: lapsed,engaged. For readings, with lower limits: low=0,ok=3.5."
     groups = "Columns that define groups, separated by commas: age,district."
     options = [

@@ -130,7 +130,8 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 def power(effect: float, shares: list[float], rate: float, deviation: float | None, machine: bool, **design: Any) -> None:
     """Estimate how many periods `rmab measure` needs to show an effect, for several shares of random places.
 
-    The intervals are valid at any time, so you may stop as soon as the effect is shown.
+    The intervals are valid at any time, so you may stop as soon as the effect is shown. The cost is in
+    good outcomes: those lost because places are drawn at random.
     """
     from rmab.estimation.power import estimate_power
 

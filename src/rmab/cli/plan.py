@@ -12,6 +12,7 @@ from rmab.cli.names import file_option, pairs_option, whole_number
 from rmab.cli.program import BadInput, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 from rmab.common import SUFFIXES
+from rmab.planners.registry import CANDIDATES
 
 if TYPE_CHECKING:
     from rmab.planners.plan import PlanResult
@@ -29,7 +30,10 @@ DIGITS = 5  # of the best reward; all numbers of the table have as many decimals
 )
 @model_arguments
 @click.option(
-    "--candidates", multiple=True, metavar="NAMES", help="Planners to compare, separated by commas; may be repeated."
+    "--candidates",
+    multiple=True,
+    metavar="NAMES",
+    help=f"Planners to compare, separated by commas; may be repeated. Default: {', '.join(CANDIDATES)}.",
 )
 @pairs_option(
     "-o",

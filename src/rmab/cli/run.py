@@ -51,7 +51,7 @@ COMPARATORS = {
     type=click.Choice(["bandit", "active", "full"]),
     help="Feedback that the learner observes. Default: that of the task, or what the learner needs.",
 )
-@file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE.parquet or FILE.csv.")
+@file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE, .parquet or .csv.")
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
 def run(
     task: str,

@@ -73,7 +73,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
     found = []
     for before, by, when in (
         (records.recent, records.recent > 0, f"{fit.words.an_action} in the last {RECENT} {unit}s"),
-        (records.earlier, np.sqrt(records.earlier), f"one {word} before, as the root of their number"),
+        (records.earlier, np.sqrt(records.earlier), f"one earlier {word} (counted by the square root of their number)"),
     ):
         part = (before > 0).astype(np.int64)
         gap, p = records.change(by.astype(np.float64), part)

@@ -67,7 +67,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], declared: ArraySpecs) -> No
         if given.shape not in (wanted.shape, wanted.other):
             either = wanted.shape if wanted.other is None else f"{wanted.shape} or {wanted.other}"
             raise ModelError(f"state: {name} must have shape {either}, got {given.shape}")
-        if given.dtype.kind != wanted.kind or given.dtype.itemsize > 8 or not given.dtype.isnative:
+        if given.dtype.kind != wanted.kind or not given.dtype.isnative:
             raise ModelError(f"state: {name} must contain {WORDS[wanted.kind]}, got {given.dtype}")
         values = given.astype(np.float64) if wanted.kind == "f" else given  # smaller types do not contain the limits
         fine = np.ones(given.shape, bool) if wanted.kind == "b" else (values >= wanted.low) & (values <= wanted.high)

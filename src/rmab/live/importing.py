@@ -38,7 +38,7 @@ def create_from_log(store: Store, name: str, log: Log, *, budget: int, **options
     periods = log.periods
     rewards = np.full(log.state.size, np.nan) if log.reward is None else log.reward
     if options.get("reward") is None and log.reward is None:
-        raise ModelError(f"reward is missing; give the rewards of states, for example reward={{'{log.state_names[-1]}': 1}}")
+        raise ModelError("reward is missing; give the reward of the good state: reward={'STATE': 1} (--reward STATE=1)")
     every = f"{periods.step} {EVERY[periods.kind]}"
     p = store.create(name, states=log.state_names, budget=budget, every=every, start=periods.label(0), **options)
     labels = log.roster.labels

@@ -108,7 +108,7 @@ def show_statistics(access: Reading, seen: NoneMatch = None) -> Response:
     return tagged(access, seen, lambda p: {**statistics_to_json(p.statistics), "reach": p.reach})
 
 
-@router.get("/programmes/{name}/decisions")
+@router.get("/programmes/{name}/decisions", responses=UNCHANGED)
 def list_decisions(access: Reading, seen: NoneMatch = None) -> Response:
     """List the periods that are decided, the last one first."""
 
