@@ -223,7 +223,7 @@ def test_effects_that_tire_for_good_are_found() -> None:
             worn = worn or bool(called)
     found = verdict(grouped(rows), "effect after recent calls")
     assert found.verdict == "problem"
-    assert "before" in found.words
+    assert "earlier call" in found.words
 
 
 def test_e_values() -> None:
