@@ -322,7 +322,7 @@ def _as_value(array: Any, key: str) -> Any:
     """Return an array of numbers unchanged, a single number as a Python number if that is exact, and text as str."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufU":
         raise ValueError(f"{key!r:.40} is not an array of numbers or text")
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         raise ValueError(f"{key!r:.40} holds numbers of type {array.dtype}, which compiled code does not know; use float64")
     if array.dtype.kind == "U":
         return array.tolist()
