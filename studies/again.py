@@ -35,7 +35,7 @@ def finished(folder: Path) -> list[tuple[Job, pa.Table]]:
 
 
 def sample(runs: list[tuple[Job, pa.Table]], number: int, seed: int = 0) -> list[tuple[Job, pa.Table]]:
-    """Return so many runs, or all: by lot, but every learner in turn."""
+    """Return so many runs, or all: drawn at random, but every learner in turn."""
     rng, by_learner = np.random.default_rng(seed), dict[str, list[tuple[Job, pa.Table]]]()
     for i in rng.permutation(len(runs)):
         by_learner.setdefault(runs[i][0].learner.label, []).append(runs[i])

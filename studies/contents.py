@@ -75,12 +75,12 @@ def scalings(found: Found, base: str = "") -> str:
 
 
 def case(found: Found) -> str:
-    """Return tables of a case study for docs/reproduction.md: who earned what, and who can be told apart."""
+    """Return tables of a case study for docs/reproduction.md: who earned what, and which differences are significant."""
     return "\n".join([whole_runs(found), made_by(found)])
 
 
 def whole_runs(found: Found, *, changing: bool = False) -> str:
-    """Return who earned what over the run and by its fifths, and who can be told apart, task by task.
+    """Return who earned what over the run and by its fifths, and which differences are significant, task by task.
 
     changing: with regret to O3, too, which knows the rewards of every episode.
     """

@@ -8,7 +8,7 @@
 `zeros`     declared zeros beside importance weights: taken as they are, or weighted like all other losses
 `samples`   what a generator's samples are worth to `rmab-ucrl` on a chain
 `boxes`     what the published sets of `uob-reps` cost it
-`steady`    `ucmd` where nothing changes but luck, or where the declared range is far wider than what is paid
+`steady`    `ucmd` where nothing changes but the random draws, or where the declared range is far wider than what is paid
 `halves`    `ucmd` where two halves of the arms are paid in turns
 
 Tasks and learners that were made for these questions alone are in details.py.
@@ -125,7 +125,7 @@ def boxes() -> Study:
 
 
 def steady() -> Study:
-    """Return `ucmd` beside `thompson` where nothing changes but luck."""
+    """Return `ucmd` beside `thompson` where nothing changes but the random draws."""
     tasks = [
         {"name": "details:coins", "label": f"coins, T = {episodes}", "options": {"episodes": episodes}}
         for episodes in (60, 400)
@@ -134,7 +134,7 @@ def steady() -> Study:
         for wider in (1, WIDER)
     ]
     learners = [{"name": "ucmd"}, {"name": "thompson"}, {"name": "random"}]
-    return _study("steady", "Where nothing changes but luck", tasks, learners)
+    return _study("steady", "Where nothing changes but the random draws", tasks, learners)
 
 
 def halves() -> Study:

@@ -1,4 +1,4 @@
-"""What all pages share: summaries of studies, tables in Markdown, and who can be told apart."""
+"""What all pages share: summaries of studies, tables in Markdown, and which differences are significant."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results, TaskSpec
 
 Cells = dict[tuple[str, str], Cell]  # by task and learner
-LEVEL = "°"  # marks what cannot be told apart
+LEVEL = "°"  # marks what is not significantly different
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def told_by(cells: Cells, bases: dict[str, str]) -> dict[tuple[str, str], Paired
 
 
 def standing(cell: Cell | None, to: str, pair: Paired | None) -> str:
-    """Return regret in per cent of the chance gap, marked where it cannot be told apart; rewards against adaptive ones."""
+    """Return regret relative to the random policy, marked where it is not significantly different; rewards if adaptive."""
     if cell is None:
         return ""
     mark = LEVEL if pair is not None and not pair.is_significant else ""

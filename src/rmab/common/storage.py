@@ -15,6 +15,7 @@ import os
 import tokenize
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ class Format:
     suffixes: tuple[str, ...] = SUFFIXES
 
 
-class Stored:
+class Stored(ABC):
     """Base of classes that can be stored. A subclass sets `FORMAT` and implements `to_fields` and `from_fields`.
 
     Examples
@@ -133,17 +134,17 @@ class Stored:
 
     FORMAT: ClassVar[Format]
 
+    @abstractmethod
     def to_fields(self) -> Fields:
-        """Return the object as arrays, numbers, strings and lists of strings by name; None is omitted. Override this."""
-        raise NotImplementedError
+        """Return the object as arrays, numbers, strings and lists of strings by name; None is omitted."""
 
     @classmethod
+    @abstractmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Build the object from its fields, and validate them like the constructor's arguments. Override this.
+        """Build the object from its fields, and validate them like the constructor's arguments.
 
         Arrays may be nested lists, from JSON. Raise ModelError, or PolicyError, if the fields do not fit.
         """
-        raise NotImplementedError
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
         """Return the object as the content of a file with this suffix."""

@@ -14,21 +14,17 @@ where alpha is the budget per arm: the distance from the plan's masses never gro
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rmab.common import BoolArray, FloatArray, IntArray, frozen
-from rmab.errors import PolicyError
-from rmab.model import Problem
 from rmab.planners.contract import check_states
-from rmab.planners.infinite import checked_mass, checked_shares, draw_wanted, solve_infinite
-from rmab.planners.question import QuestionPolicy, question_format
-from rmab.solvers.stationary.average import AverageFluid
+from rmab.planners.infinite import EpisodicPolicy, checked_mass, checked_shares, draw_wanted
+from rmab.planners.question import question_format
 
 WHOLE = 1e-9  # rounding tolerance of a number of arms
 TURNS = 100  # limit of Newton steps; the function has fewer pieces
 
 
-class SetExpansion(QuestionPolicy):
+class SetExpansion(EpisodicPolicy):
     """A set of arms follows its plan. It grows while the budget covers it, and shrinks otherwise.
 
     The set-expansion policy of Hong, Xie, Chen & Wang (2024, "Unichain and aperiodicity are sufficient for asymptotic
@@ -62,17 +58,10 @@ class SetExpansion(QuestionPolicy):
     True
     """
 
-    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
-    mass: FloatArray  # (C, S, 2) the share of the steps in a state, passive and active
     aim: FloatArray  # (C * S,) the plan's share of all arms in each state of each block
     slack: float  # budget per arm outside the set
 
-    ANSWER = ("share", "mass")
-    FORMAT = question_format("rmab policy set-expansion", *ANSWER)
-
-    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = solve_infinite(problem, reward, average, "SetExpansion")
-        self._hold(problem, table, share=plan.share, mass=plan.mass)
+    FORMAT = question_format("rmab policy set-expansion", *EpisodicPolicy.ANSWER)
 
     def _prepare(self) -> None:
         mass, sizes = checked_mass(self, self.mass), np.bincount(self.blocks.block_of)
@@ -85,10 +74,6 @@ class SetExpansion(QuestionPolicy):
         """Return the policy of one episode from these states (N,), with its own memory."""
         check_states(self.problem, 0, states, rng)
         return ExpansionEpisode(self)
-
-    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
-        """Raise PolicyError: no memory before `begin`."""
-        raise PolicyError("SetExpansion needs a memory for every episode; use policy.begin(states, rng).act(h, states, rng)")
 
 
 class ExpansionEpisode:

@@ -129,7 +129,28 @@ class IdPolicy(QuestionPolicy):
         return active
 
 
-class Ftva(QuestionPolicy):
+class EpisodicPolicy(QuestionPolicy):
+    """Base of policies that follow an infinite-horizon plan with a memory, which `begin` makes for every episode.
+
+    A subclass sets `FORMAT` and has `begin`. Parameters are those of `Ftva`.
+    """
+
+    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
+    mass: FloatArray  # (C, S, 2) the share of the steps in a state, passive and active
+
+    ANSWER = ("share", "mass")
+
+    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
+        table, plan = solve_infinite(problem, reward, average, type(self).__name__)
+        self._hold(problem, table, share=plan.share, mass=plan.mass)
+
+    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
+        """Raise PolicyError: no memory before `begin`."""
+        name = type(self).__name__
+        raise PolicyError(f"{name} needs a memory for every episode; use policy.begin(states, rng).act(h, states, rng)")
+
+
+class Ftva(EpisodicPolicy):
     """Follow the virtual advice: each arm follows a virtual twin that obeys the plan without a budget.
 
     The policy of Hong, Xie, Chen & Wang (2023, "Restless bandits with average reward: breaking the uniform global attractor
@@ -166,15 +187,7 @@ class Ftva(QuestionPolicy):
     True
     """
 
-    share: FloatArray  # (C, S) how often the plan activates an arm of a block in a state
-    mass: FloatArray  # (C, S, 2) the share of the steps in a state, passive and active
-
-    ANSWER = ("share", "mass")
-    FORMAT = question_format("rmab policy ftva", *ANSWER)
-
-    def __init__(self, problem: Problem, reward: ArrayLike, *, average: AverageFluid | None = None) -> None:
-        table, plan = solve_infinite(problem, reward, average, "Ftva")
-        self._hold(problem, table, share=plan.share, mass=plan.mass)
+    FORMAT = question_format("rmab policy ftva", *EpisodicPolicy.ANSWER)
 
     def _prepare(self) -> None:
         self._set(share=checked_shares(self), mass=checked_mass(self, self.mass))
@@ -186,10 +199,6 @@ class Ftva(QuestionPolicy):
         sums[sums >= sums[:, -1:]] = 1.0  # no gap below 1
         points = rng.random(self.blocks.block_of.size)
         return FtvaEpisode(self, (sums[self.blocks.block_of] <= points[:, np.newaxis]).sum(axis=1))
-
-    def act(self, h: int, states: IntArray, rng: np.random.Generator) -> BoolArray:  # noqa: ARG002
-        """Raise PolicyError: no memory before `begin`."""
-        raise PolicyError("Ftva needs a memory for every episode; use policy.begin(states, rng).act(h, states, rng)")
 
 
 class FtvaEpisode:
