@@ -12,9 +12,10 @@ import rmab
 from rmab.data import decide
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
-from rmab.decisions.filling import Choice, Randomness, Stage, draw_list, fill_places, list_ways
+from rmab.decisions.filling import Choice, Stage, draw_list, fill_places, list_ways
 from rmab.decisions.kinds import Kinds
 from rmab.decisions.lottery import draw_outcome, list_outcomes
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.rules import FLOOR, LOT, Rules
 
 

@@ -16,9 +16,10 @@ from rmab.data import decide
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
-from rmab.decisions.filling import Randomness, Stage, draw_list, fill_places, list_ways
+from rmab.decisions.filling import Stage, draw_list, fill_places, list_ways
 from rmab.decisions.kinds import Kinds
 from rmab.decisions.lottery import draw_outcome
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.rules import INDEX, LOT, NAME, Rules
 from rmab.errors import LogError, ModelError
 

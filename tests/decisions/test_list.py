@@ -11,7 +11,7 @@ import rmab
 from logs import HEADER, mothers, read, table
 from rmab.data import Decision, Fit, decide
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.filling import Randomness
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.reasons import ordinal
 from rmab.logs.workbook import read_workbook
 

@@ -12,7 +12,8 @@ from logs import mothers
 from rmab.data import Decision, Fit, decide
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
-from rmab.decisions.filling import Choice, Randomness, fill_places
+from rmab.decisions.filling import Choice, fill_places
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Draft, Rules
 
 

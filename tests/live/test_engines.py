@@ -9,7 +9,8 @@ import pytest
 
 import rmab
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.filling import Randomness, fill_places
+from rmab.decisions.filling import fill_places
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.rules import Rules
 from rmab.errors import ModelError
 from rmab.live.cohorts import _lessons, _view, lesson_of

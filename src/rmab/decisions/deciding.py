@@ -12,8 +12,9 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
 from rmab.decisions.decision import Decision
 from rmab.decisions.fairness import find_unfairness, write_warnings
-from rmab.decisions.filling import TIES, Randomness, fill_places
+from rmab.decisions.filling import fill_places
 from rmab.decisions.notes import write_notes
+from rmab.decisions.randomness import TIES, Randomness
 from rmab.decisions.reasons import write_reasons
 from rmab.decisions.rules import Rule, Rules
 from rmab.decisions.since import Last, LastList, find_changes

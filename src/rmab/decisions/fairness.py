@@ -13,7 +13,8 @@ import numpy as np
 
 from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import Cap
-from rmab.decisions.filling import Choice, Randomness, fill_places
+from rmab.decisions.filling import Choice, fill_places
+from rmab.decisions.randomness import Randomness
 from rmab.decisions.rules import LOT, Rules
 from rmab.logs.words import Words
 

@@ -9,7 +9,6 @@ without any simulation.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,41 +21,11 @@ from rmab.decisions.candidates import Candidates
 from rmab.decisions.caps import caps_cross, price_caps, select_best, take_line
 from rmab.decisions.kinds import Kinds, pick_arms
 from rmab.decisions.lottery import CERTAIN, Outcomes, draw_outcome, list_outcomes
+from rmab.decisions.randomness import TIES, Randomness
 from rmab.decisions.rules import FLOOR, INDEX, LOT, NAME, Draft, Rules, ask_rule, check_rules, name_of
 from rmab.decisions.spending import ROUNDING, swap_alike, take_fitting
 
 EXACT = 14  # digits of a sum of probabilities
-TIES = "ties"  # purpose of the random numbers that break ties
-
-
-def draw_numbers(ids: Sequence[str], seed: int, about: str) -> FloatArray:
-    """(N,) a number in [0, 1) for every arm, a hash of seed, topic and id."""
-    salt = f"{seed}/{about}/".encode("utf-8", "surrogatepass")
-    digests = [hashlib.blake2b(salt + one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids]
-    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
-
-
-@dataclass(frozen=True)
-class Randomness:
-    """Random numbers in [0, 1), independent for every purpose: a hash of seed, period, purpose and id.
-
-    Examples
-    --------
-    >>> source = Randomness(0, "2024-W11")
-    >>> bool(source.numbers(["ann", "bea"], "ties")[0] == source.numbers(["ann"], "ties")[0] != source.number("ann"))
-    True
-    """
-
-    seed: int = 0
-    period: str = ""
-
-    def numbers(self, ids: Sequence[str], purpose: str) -> FloatArray:
-        """(N,) a number for every arm, unchanged when others join."""
-        return draw_numbers(ids, self.seed, f"{self.period}/{purpose}")
-
-    def number(self, purpose: str) -> float:
-        """Return one number."""
-        return float(self.numbers([""], purpose)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.filling import TIES, Randomness, draw_numbers, fill_places
+from rmab.decisions.filling import fill_places
+from rmab.decisions.randomness import TIES, Randomness, draw_numbers
 from rmab.decisions.rules import FLOOR, INDEX, LOT, Rules
 from rmab.live.ledger import Ledger
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
-from rmab.decisions.filling import Randomness
+from rmab.decisions.randomness import Randomness
 from rmab.errors import ModelError
 from rmab.learning import Learner, make_learner
 from rmab.learning.components import OBSERVING
