@@ -29,7 +29,7 @@ OFF, FAR_OFF = 0.03, 0.05  # calibration errors that matter
 LOST, OFTEN_LOST = 0.02, 0.1  # differences in the share of missing records that matter
 GAPS, FAR_MISSING = 50, 0.7  # gaps needed to see who is missing; a probability of missing beyond which weights do not help
 SHIFT, SHIFTED = 0.2, 0.01  # of the effect, and of the worth of states: changes by missing records that matter
-LATER = "ask again when there are more records"
+LATER = "repeat the check when there are more records"
 ACTIONS_OFF = 0.05  # error of forecasts after an action, beyond which effects are not to be believed
 
 
@@ -85,7 +85,7 @@ def _visits(fit: Fit, log: Log) -> Check:
     least = f"the least seen has {visits.min():,} records"
     if little:
         text = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
-        text += f"lean on larger groups: {list_some(little, 4)}"
+        text += f"borrow from other groups: {list_some(little, 4)}"
         return Check(name, float(visits.min()), WATCH, text, "use fewer or larger groups, if these are not needed")
     return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
 
@@ -154,7 +154,7 @@ def _missing(fit: Fit, log: Log) -> Check:
         returns = int(((np.diff(log.arm_of) == 0) & (np.diff(log.period) == 2)).sum())
         advice = "find out why records are missing, and fill them in; compare those who are missing with the others"
         if returns < GAPS and gaps[worst] > OFTEN_LOST:
-            return Check(name, share, PROBLEM, f"{text}; those who are seen again may not be like all", advice)
+            return Check(name, share, PROBLEM, f"{text}; those who are seen again may differ from the others", advice)
         if fit.missing is None:
             return Check(name, share, WATCH, f"{text}; those who return after {returns:,} gaps are like the others", advice)
     if fit.missing is not None:
@@ -175,12 +175,12 @@ def _missing_by_state(fit: Fit, log: Log, share: float, text: str) -> Check:
     worst, counts = int(np.argmax(fit.missing.max(axis=0))), fit.counts.sum(axis=0).astype(np.float64)
     name, without, after = log.state_names[worst], f"without {log.words.an_action}", f"after {log.words.an_action}"
     (none, most), (least, fewest) = fit.missing[:, worst], fit.missing.min(axis=1)
-    text += f"; by those who return, {none:.0%} are missing in '{name}' and {least:.0%} elsewhere {without}"
-    text += f", {most:.0%} and {fewest:.0%} {after}, at least: rows are weighted for it"
+    text += f"; judging by those who return, at least {none:.0%} are missing in '{name}' and {least:.0%} elsewhere {without}"
+    text += f", {most:.0%} and {fewest:.0%} {after}: estimates are corrected for it"
     worth = np.average(fit.pay.table[:, :, 0], axis=0, weights=fit.counts.sum(axis=(1, 2, 3)))
     seen, real = (_mean_effect(one, worth) for one in (counts, counts * fit.state_weights))
     if abs(seen - real) > max(SHIFT * abs(real), SHIFTED * float(np.ptp(worth))):
-        text += f", but those who are seen {after} are not like those who are seen {without}"
+        text += f", but those who are seen {after} differ from those who are seen {without}"
         advice = f"record the state after every {log.words.action}, whether it was good or not"
         return Check("missing records", share, PROBLEM, text, advice)
     severe, advice = fit.missing.max() > FAR_MISSING, f"find out why records are missing in '{name}', and fill them in"

@@ -20,8 +20,8 @@ PART = 0.5  # of the average effect: a change beyond it makes the average useles
 BIAS = 0.2  # of the average effect, that may be due to who was chosen before that is a problem
 TREND = 0.01  # p of a change over time, or of a loss by earlier actions: promised for good if it is missed
 _RECENT = "remove old records from the log and fit again: the average over the log does not predict what comes next"
-_LATER = "ask again when there are more"
-_SHARE = "hold some of those out who would be chosen, or give some places at random, in the lists to come"
+_LATER = "repeat the check when there are more"
+_SHARE = "draw some places of future lists at random (random_share, --random-share)"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
     found = []
     for before, by, when in (
         (records.recent, records.recent > 0, f"{fit.words.an_action} in the last {RECENT} {unit}s"),
-        (records.earlier, np.sqrt(records.earlier), f"one earlier {word} (counted by the square root of their number)"),
+        (records.earlier, np.sqrt(records.earlier), f"one earlier {word} than after none (after four: twice that)"),
     ):
         part = (before > 0).astype(np.int64)
         gap, p = records.change(by.astype(np.float64), part)
@@ -101,13 +101,15 @@ def _later(fit: Fit, records: Records, whole: Average) -> Check:
     word, unit = fit.words.action, fit.words.period
     name, carried = f"effect in later {unit}s", records.carried
     if carried.actions < FEW_ACTIONS or not np.isfinite(carried.value) or carried.error <= 0:
-        return Check(name, np.nan, UNKNOWN, f"too few arms that had {fit.words.an_action} of late, beside others", _LATER)
+        text = f"too few arms that had {fit.words.an_action} recently can be compared with others"
+        return Check(name, np.nan, UNKNOWN, text, _LATER)
     p = float(norm.sf(carried.value / carried.error))
-    text = f"{_points(carried.value, fit)} in those who had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+    text = f"{_points(carried.value, fit)} for those who had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
     if p >= SURE or carried.value <= BIAS * abs(whole.value):
-        return Check(name, carried.value, FINE, f"the state holds what {word}s did, but for chance: {text}")
-    advice = f"put recent {word}s into the state ('engaged, called of late'): what the plan brings depends on it"
-    return Check(name, carried.value, PROBLEM, f"a {word} still works some {unit}s later: {text}", advice)
+        none = f"no significant and relevant effect of {word}s after the next {unit}, other than through the state"
+        return Check(name, carried.value, FINE, f"{none}: {text}")
+    advice = f"put recent {word}s into the state ('engaged, called recently'): what the plan brings depends on it"
+    return Check(name, carried.value, PROBLEM, f"{fit.words.an_action} still works some {unit}s later: {text}", advice)
 
 
 def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
@@ -116,13 +118,16 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     pooled = records.coarse
     gap, p = compare(pooled, whole)
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
-        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside none in the same {unit} and group", _SHARE)
-    same = f"the same {unit}, about as long in the programme" + (", at like chances" if records.chance is not None else "")
-    text = f"{_points(whole.value, fit)} within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
+        text = f"too few {word}s can be compared with records without one in the same {unit} and group"
+        return Check(name, np.nan, UNKNOWN, text, _SHARE)
+    same = f"the same {unit}, time in the programme and chance" if records.chance is not None else ""
+    same = same or f"the same {unit} and time in the programme"
+    text = f"{_points(whole.value, fit)} if compared within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
-        return Check(name, gap, FINE, f"{word}s did not go where all do better or worse: {text}")
+        return Check(name, gap, FINE, f"no sign that {word}s went where everybody does better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
-    return Check(name, gap, PROBLEM, f"{word}s went where all do better, or worse, with and without one: {text}", advice)
+    where = f"{word}s went where everybody does better, or worse, with and without one"
+    return Check(name, gap, PROBLEM, f"{where}: {text}", advice)
 
 
 def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
@@ -130,7 +135,7 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     name, word = "effect over time", fit.words.action
     change, p = records.trend
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
-        return Check(name, np.nan, UNKNOWN, f"too few {word}s beside like records without one", _LATER)
+        return Check(name, np.nan, UNKNOWN, f"too few {word}s can be compared with records without one", _LATER)
     ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
@@ -151,18 +156,18 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
-        text = f"{word}s: {by_state}; too few can be compared to tell by what arms were chosen; the effect may be due to it"
+        text = f"{word}s: {by_state}; too few can be compared to find out how arms were chosen; the effect may be due to that"
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
         text = f"{word}s: {by_state}; those who were chosen more often do {side} without {log.words.an_action}, too"
-        text += f" (by {_points(abs(link.value), fit)}, p = {link.p:.2g}): something that is not in the log chose them"
+        text += f" (by {_points(abs(link.value), fit)}, p = {link.p:.2g}): a reason that is not in the log decided"
         much = abs(link.value) > BIAS * abs(whole.value)
         return Check(name, link.value, PROBLEM if much else WATCH, text, f"record why arms are chosen; {share}")
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
-        text += f"arms look assigned, or chose themselves. Without a model, a {log.words.period} of the others brings "
+        text += f"arms seem to be assigned, or chose themselves. Compared directly, a {log.words.period} of the others brings "
         text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
         return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
@@ -183,8 +188,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     name, word = f"effect of {fit.words.an_action}", fit.words.action
     known = [one for one in found if np.isfinite(one.value)]
     if not known or not np.isfinite(whole.value):
-        text = f"hardly any {word} has a like record without one beside it"
-        return Check(name, np.nan, UNKNOWN, text, "a random share in the lists would show it")
+        text = f"hardly any {word} can be compared with a record without one"
+        return Check(name, np.nan, UNKNOWN, text, _SHARE)
     low, high = whole.ends
     rises = "rises" if whole.value >= 0 else "falls"
     ends = sorted((low, high) if whole.value >= 0 else (-high, -low))
@@ -204,7 +209,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     if harm:
         text += f"; it seems to harm in {list_some([one.group for one in harm])}"
     if unseen:
-        text += f"; in {many(unseen, 'more group')} no {word} was seen beside its absence"
+        text += f"; in {many(unseen, 'more group')} no {word} can be compared with a record without one"
     if high < 0:
         advice = f"find out whether {word}s go to those who are about to do worse: then this is not their effect"
         return Check(
@@ -212,7 +217,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         )
     if low > 0 and not unsure and not harm and not unseen:
         return Check(name, whole.value, FINE, text)
-    return Check(name, whole.value, WATCH, text, "go by the average where a group is unsure, and collect more records there")
+    return Check(name, whole.value, WATCH, text, "use the average where a group is uncertain, and collect more records there")
 
 
 def _reached(fit: Fit, whole: Average) -> str:

@@ -122,6 +122,7 @@ def measure(
         problems=(*_check_draw(every.where(drawn)), *_check_recording(every.where(drawn), looks)),
         unit=unit,
         words=log.words,
+        effective=_count_effective(shown.chance[shown.listed == 0]),
     )
 
 
@@ -216,6 +217,12 @@ def _find_enough(shown: Decisions, periods: IntArray) -> BoolArray:
         for side, one in ((~out, np.ones(slot.size)), (out, ratio), (out, ratio**2))
     ]
     return np.asarray((sums[0] >= LEAST) & (sums[1] ** 2 >= LEAST * sums[2]) & (sums[1] > 0))
+
+
+def _count_effective(chance: FloatArray) -> float:
+    """Return as how many outcomes of equal weight those of arms without a place count, by their chances (M,)."""
+    weight = chance / (1.0 - chance)
+    return float(weight.sum() ** 2 / (weight**2).sum()) if weight.any() else 0.0
 
 
 def _check_draw(drawn: Decisions) -> list[str]:

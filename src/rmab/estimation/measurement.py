@@ -51,6 +51,8 @@ class Measurement(ReadOnly):
         The unit: 'weeks engaged', or 'reward'.
     words : Words
         Names of an action and a period.
+    effective : float
+        As how many outcomes of equal weight those of `left_out` count: an arm with a small chance of a place counts little.
     """
 
     periods: tuple[str, ...]
@@ -68,6 +70,7 @@ class Measurement(ReadOnly):
     problems: tuple[str, ...]
     unit: str
     words: Words
+    effective: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -83,9 +86,10 @@ class Measurement(ReadOnly):
         if not self.periods:
             found.append(f"The benefit of the lists is unknown: {self._why()}")
         elif not self.enough[-1]:
-            sides = f"{self.listed:,} of arms on the list, {self.left_out:,} of arms left out"
-            need = f"{LEAST} of each are needed, weighted by their chances"
-            found.append(f"The benefit of the lists is not known yet: too few outcomes to compare ({sides}; {need})")
+            small = "an arm with a small chance of a place counts little"
+            sides = f"{self.listed:,} of arms with a place, and {self.left_out:,} of arms in the draw without one, which count "
+            sides += f"as {int(self.effective):,} ({small}); {LEAST} of each are needed"
+            found.append(f"The benefit of the lists is not known yet, because there are too few outcomes: {sides}")
         else:
             found += self._numbers()
         return [*found, *self._limits()]
@@ -112,8 +116,8 @@ class Measurement(ReadOnly):
         found = []
         if self.periods:
             found.append(
-                f"Measured in {self.listed:,} outcomes of arms on the list and {self.left_out:,} of arms left out by the "
-                f"draw, one {self.words.period} later; what lasts longer is not in it"
+                f"Measured in {self.listed:,} outcomes of arms with a place and {self.left_out:,} of arms in the draw without "
+                f"one, one {self.words.period} later; effects after that are not included"
             )
             found.append(
                 "This assumes that recording does not depend on the draw, and that one arm's place does not "
@@ -122,7 +126,7 @@ class Measurement(ReadOnly):
         rest = {
             "certain of a place": self.certain,
             "certain of none": self.excluded,
-            "without a chance": self.unknown,
+            "without a recorded chance of a place": self.unknown,
             "drawn, but without an outcome": self.unrecorded,
             "whose outcome is still to come": self.pending,
         }

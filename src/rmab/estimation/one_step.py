@@ -156,7 +156,7 @@ class Halves:
         if self.always > GROUPS_LOST:
             return f"in {self.always:.0%} of the records the log always made one, where the plan would not"
         if self.effective < EFFECTIVE:
-            return f"records that agree with the plan are worth only {self.effective:.0f} (at least {EFFECTIVE} are needed)"
+            return f"records that agree with the plan count as only {self.effective:.0f} (at least {EFFECTIVE} are needed)"
         return ""
 
     def values(self) -> tuple[float, float]:
@@ -215,7 +215,7 @@ def rule_of(fit: Fit, budget: int, horizon: int) -> FloatArray:
 
 def _refused(why: str, halves: Halves) -> OneStep:
     nan = float("nan")
-    words = f"No check one step ahead: {why}. A random share in the lists to come would make one possible."
+    words = f"No check one step ahead: {why}. A random share in future lists would make one possible."
     return OneStep(why, *(nan,) * 7, halves.overlap, halves.least, halves.effective, int(halves.size.sum()), words)
 
 
@@ -231,10 +231,10 @@ def _describe(fit: Fit, found: OneStep) -> str:
     verdict = "which agrees" if found.agrees else "a difference beyond its 95% interval, as one in twenty are by chance"
     least = f"{100 * found.least:.2g}%"
     return (
-        "One step ahead, in arms that the plan was not made from: where the log happened to do what the plan would have "
-        f"done, {form(found.value)} "
-        f"({form(found.low)} to {form(found.high)}) {what}; the model says {form(found.model)}, {verdict}. In the log it "
-        f"was {form(found.logged)}. (These records are worth {found.effective:,.0f} of {found.records:,}; the rarest of the "
-        f"plan's choices was made in {least} of its cases; {found.overlap:.0%} of the plan's {fit.words.action}s are where "
-        "the log shows some.)"
+        "A check one step ahead, with records of arms that the plan was not made from: where the log happened to decide as "
+        f"the plan would have, {form(found.value)} ({form(found.low)} to {form(found.high)}) {what}. The model predicts "
+        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (After weighting, this is as precise "
+        f"as {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's {fit.words.action}s "
+        "go to groups and states in which the log has some; the log made the rarest of these decisions in "
+        f"{least} of the comparable records.)"
     )

@@ -2,9 +2,9 @@
 
 There are four answers. *Problem*: a check found that the number may be far off, so that comes first, with the range under
 selection of stated strengths instead of the number. *Not shown*: the records do not show that an action helps, so no
-benefit is stated. *Conditional*: the records show a benefit if nothing unrecorded chose who was acted on, which no log can
-show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at random
-(declared or recorded), so the benefits stand without the condition.
+benefit is stated. *Conditional*: the records show a benefit if no unrecorded reason decided who got an action, which no log
+can show; every number comes after this condition, and with its range. *Promised*: actions are known to have been drawn at
+random (declared or recorded), so the benefits stand without the condition.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from rmab.estimation.repeats import Repeats
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
 from rmab.logs.words import Words
-
-IF = "If nothing unrecorded chose who was acted on"
 
 
 @dataclass(frozen=True)
@@ -114,10 +112,21 @@ class Evaluation:
 
     @property
     def standing(self) -> str:
-        """The conclusion: 'problem', 'not shown', 'conditional' on nothing unrecorded having chosen, or 'promised'."""
+        """The conclusion: 'problem', 'not shown', 'conditional' on no unrecorded reasons, or 'promised'."""
         if self.problems or not self.gate.is_open:
             return "problem" if self.problems else "not shown"
         return "promised" if self.design else "conditional"
+
+    @property
+    def conclusion(self) -> str:
+        """The standing in a sentence."""
+        meaning = {
+            "problem": "a check of the log failed, so no benefit is stated",
+            "not shown": f"the log does not show that {self._an} helps",
+            "conditional": f"the log shows that {self._an} helps, if no unrecorded reason decided who got one",
+            "promised": f"the log shows that {self._an} helps, and {self.word}s were drawn at random",
+        }
+        return f"Standing: {self.standing}; {meaning[self.standing]}."
 
     @property
     def states_benefits(self) -> bool:
@@ -146,7 +155,7 @@ class Evaluation:
             if not self.gate.is_known:
                 return self._untold
             most, over = self._three(self.benefits["nothing"])[2], f"over no {self.word}s"
-            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often one looks): "
+            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, valid however often you evaluate): "
             shown += "no benefit is promised."
             if self.benefits["nothing"].high <= 0:
                 return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
@@ -154,18 +163,19 @@ class Evaluation:
             return [shown, f"If there is one, it is at most {most} {self.unit} {over}, {shows}."]
         found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
         if self.standing == "conditional":
-            found = [f"{IF}: {one[0].lower()}{one[1:]}" for one in found]
+            found = [f"{self._condition}: {one[0].lower()}{one[1:]}" for one in found]
             found[:2] = [f"{one} {self._range(name)}" for one, name in zip(found, ("rotation", "nothing"), strict=False)]
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
-        found.append(f"Knowing the groups for sure would bring {more} more {self.unit} on top, on average.")
+        known = "If the probabilities in each group were known exactly"
+        found.append(f"{known}, a plan would bring {more} more {self.unit}, on average.")
         return [*found, *self.caveats, self.one_step.words]
 
     @property
     def caveats(self) -> list[str]:
-        """What stated benefits take for granted: that repeated actions work, that nothing unrecorded chose, and the rest."""
+        """What stated benefits take for granted: that repeated actions work, that no unrecorded reasons decided, and the rest."""
         found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
-        needed = f"To explain the whole effect, k would have to be {self.gate.e_value:.1f}"
-        needed += f", and {self.gate.e_low:.1f} to make it unsure." if self.gate.e_low > 1 else "."
+        needed = f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole effect"
+        needed += f"; from k = {self.gate.e_low:.1f} on, the effect is no longer significant." if self.gate.e_low > 1 else "."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
         same = f"the {self.period_word}s to come are like those of the log"
         found.append(f"All of this assumes that {self._an} changes nobody but the arm that gets it, and that {same}.")
@@ -175,11 +185,11 @@ class Evaluation:
         """Return how many actions 'as logged' assumes, and how many there were."""
         here, mean, most = self.used["as logged"], *self.logged
         now = f"{here:,.0f} {self.word}s a {self.period_word}; the log has {mean:,.0f} on average, {most:,} at most"
-        return f"its rates by group and state for the {self.arms:,} arms of now: {now}"
+        return f"its rates by group and state for the {self.arms:,} arms of today: {now}"
 
     def _compare(self, rival: str) -> str:
         """Return the benefit over a rival in a sentence."""
-        logged = f"going on as in the log ({self.describe_log()})"
+        logged = f"continuing as in the log ({self.describe_log()})"
         than, to = {
             "nothing": (f"than without any {self.word}", f"to making no {self.word}"),
             "rotation": ("than by rotation", "to rotation"),
@@ -202,8 +212,8 @@ class Evaluation:
             for one in self.ranges[rival]
         ]
         return (
-            f"If something unrecorded made {self._an}, and what follows, up to k times as likely, the plan would bring "
-            f"{several[0]}, {several[1]} and {several[2]} more {self.unit} {over}."
+            f"If an unrecorded reason made {self._an} up to k times as likely, and a good outcome as well, the plan would "
+            f"bring {several[0]}, {several[1]} and {several[2]} more {self.unit} {over}."
         )
 
     def _again(self, one: Repeats) -> str:
@@ -225,6 +235,10 @@ class Evaluation:
         return [effect, "No benefit is promised, and none is ruled out."]
 
     @property
+    def _condition(self) -> str:
+        return f"If no unrecorded reason decided who got {self._an}"
+
+    @property
     def _an(self) -> str:
         return Words(self.word, self.period_word).an_action
 
@@ -241,7 +255,7 @@ class Evaluation:
             **own,
             "standing": self.standing,
             "sentences": self.sentences(),
-            "condition": f"{IF}." if self.standing == "conditional" else None,
+            "condition": f"{self._condition}." if self.standing == "conditional" else None,
             "benefits": benefits if self.standing == "promised" else None,
             "conditional_benefits": benefits if self.standing == "conditional" else None,
             "design": self.design or None,

@@ -62,7 +62,7 @@ class Test:
     def numbers(self) -> str:
         """The numbers in words."""
         p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"{p}, effect {self.effect:.2f}"
+        return f"{p}, probabilities differ by about {self.effect:.0%}"
 
 
 def homogeneity(row: IntArray, part: IntArray, outcome: IntArray, least: int = 10) -> Test:
