@@ -170,13 +170,13 @@ def test_a_benefit_is_conditional_unless_actions_were_drawn_at_random() -> None:
     assert found.shows("nothing")
     assert not found.promises("nothing")
     for one in found.sentences()[:4]:
-        assert one.startswith("If nothing unrecorded chose who was acted on: ")
+        assert one.startswith("If no unrecorded reason decided who got a call: ")
     for one in found.sentences()[:2]:
         assert "k = 1.5" in one
     assert "more weeks s1" in found.sentences()[1]
     fields = found.fields()
     assert fields["benefits"] is None
-    assert fields["condition"] == "If nothing unrecorded chose who was acted on."
+    assert fields["condition"] == "If no unrecorded reason decided who got a call."
     assert fields["conditional_benefits"]["nothing"]["low"] > 0
     for one in found.ranges["nothing"]:
         assert one.low < found.benefits["nothing"].low < found.benefits["nothing"].high < one.high

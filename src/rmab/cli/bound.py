@@ -23,7 +23,7 @@ DIGITS = 4  # of the largest number in a table; the others have as many decimals
 
 
 @command(
-    ("rmab bound cpap-adherence", "a case study with its typical reward"),
+    ("rmab bound cpap-adherence", "a case study with its base reward (before an adversary changes it)"),
     ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
     ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
     ("rmab bound mine.json", "a task file, with the mean of its rewards"),

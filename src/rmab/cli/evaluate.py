@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import check_since, since_option
+from rmab.cli.logs import check_since, since_in_report
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     callback=checked_file(".html"),
     help="File for a report to the manager, .html.",
 )
-@since_option
+@since_in_report
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def evaluate(
     model: Path,
@@ -111,20 +111,24 @@ def report_plan(
 
 
 def _print_evaluation(found: "Evaluation") -> None:
-    unit, per = found.unit, found.period_word
+    say(found.conclusion)
+    if found.states_benefits:
+        _print_policies(found)
     for sentence in found.sentences():
         say(f"- {sentence}")
-    if not found.gate.is_known:
-        return
-    if not found.states_benefits:
-        heads = ("strength of selection", "over rotation", "over no action")
+    if found.gate.is_known and not found.states_benefits:
+        heads = ("k", "over rotation", "over no action")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
-        print_table(
-            f"Possible benefit of the plan in {found.horizon} {per}s, under unrecorded selection: {unit}", heads, ranges
+        title = (
+            f"Possible benefit of the plan in {found.horizon} {found.period_word}s, under unrecorded reasons of strength k"
         )
-        return
-    condition = "if there was no unrecorded selection; " if found.standing == "conditional" else ""
+        print_table(f"{title}: {found.unit}", heads, ranges)
+
+
+def _print_policies(found: "Evaluation") -> None:
+    unit, per = found.unit, found.period_word
+    condition = "if there were no unrecorded reasons; " if found.standing == "conditional" else ""
     title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, {condition}with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():

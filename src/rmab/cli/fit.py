@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmab.cli.logs import check_since, log_options, read_columns, since_option
+from rmab.cli.logs import check_since, log_options, read_columns, since_in_report
 from rmab.cli.names import checked_file, whole_number
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -74,7 +74,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     type=whole_number(min=1),
     help="Interventions per period in the report's plan; default: the average of the log.",
 )
-@since_option
+@since_in_report
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def fit(
     log: Path,

@@ -97,10 +97,15 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     "--random-share",
     type=click.FloatRange(0, 1),
     default=0.0,
-    help="Share of the places to draw at random, so that the effect can be measured.",
+    help="Share of the places to draw at random, so that the effect can be measured; at most half are drawn.",
 )
 @click.option(
-    "--next", "upcoming", type=whole_number(min=0), default=10, show_default=True, help="Number of runners-up to show."
+    "--next",
+    "upcoming",
+    type=whole_number(min=0),
+    default=10,
+    show_default=True,
+    help="Number of runners-up to show, and to write to the file with action = no.",
 )
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed for ties and drawn places."
@@ -144,9 +149,12 @@ def weekly(
         changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
         print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "changes": changes, "rows": rows})
         return
-    _print_list(found, upcoming)
+    _print_list(found, upcoming, out)
     if out is not None:
-        say(f"The list is in {out}.")
+        held = "everybody" if everybody else f"the {int(found.active.sum()):,} on it (action: yes)"
+        after = found.to_table(upcoming).num_rows - int(found.active.sum())
+        held += f" and {after:,} others after them (action: no)" if after and not everybody else ""
+        say(f"The list is in {out}: {held}.")
 
 
 def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], reward: dict[str, float]) -> "Fit":
@@ -161,7 +169,7 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
     return Fit.load(model) if model is not None else fit(read_columns(log, **columns), reward=reward or None)
 
 
-def _print_list(found: "Decision", upcoming: int) -> None:
+def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
     size = int(found.active.sum())
     rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
     costs = [] if found.cost is None else ["cost"]
@@ -174,7 +182,8 @@ def _print_list(found: "Decision", upcoming: int) -> None:
         lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *cost, *since, one.reason))
     per = "" if found.cost is None else " per unit of cost"
     title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}{per}"
-    notes = [f"{size - SHOWN:,} more are on the list: --csv FILE writes them all."] if size > SHOWN else []
+    where = f"the whole list is in {out}" if out is not None else "--csv FILE writes the whole list"
+    notes = [f"{size - SHOWN:,} more are on the list: {where}."] if size > SHOWN else []
     print_table(title, heads, lines, left=7 + len(costs), notes=notes)
     for sentence in [] if found.changes is None else found.changes.sentences():
         say(f"- {sentence}.")

@@ -48,6 +48,11 @@ rename_option = click.option(
 since_option = click.option(
     "--since", type=click.Path(path_type=Path), help="File of the previous list: show who is new or dropped, and why."
 )
+since_in_report = click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    help="File of the previous list: the report shows who is new or dropped, and why. Needs --report.",
+)
 
 
 def check_since(since: Path | None, report: Path | None) -> None:
@@ -65,7 +70,11 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
     options = [
         _column("arm", "Column with the arm's id.", required=required),
         _column("period", "Column with the period: week, date or number.", required=required),
-        _column("state", "Column with the state, or with a reading (see --states).", required=required),
+        _column(
+            "state",
+            "Column with the state at the start of the period, before the action, or with a reading (see --states).",
+            required=required,
+        ),
         _column(
             "action",
             "Column with the decided action, yes or no (for whether it reached the arm, see --reached).",

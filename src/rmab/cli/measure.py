@@ -37,7 +37,7 @@ GAINS = ("all", "chosen", "others")
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="Column with the rule that gave the place, empty without a place; default: places follow --action.",
+    help="Column with the rule that gave an arm its place, empty if it has none. Default: arms with the action have one.",
 )
 @click.option(
     "--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Number of periods from decision to outcome."
@@ -130,8 +130,9 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 def power(effect: float, shares: list[float], rate: float, deviation: float | None, machine: bool, **design: Any) -> None:
     """Estimate how many periods `rmab measure` needs to show an effect, for several shares of random places.
 
-    The intervals are valid at any time, so you may stop as soon as the effect is shown. The cost is in
-    good outcomes: those lost because places are drawn at random.
+    The table shows, for each share: how many of the arms that the index chooses are left out per period, for others who
+    are drawn at random; the periods needed; the probability of a result within 26 periods; and the cost per period, in
+    good outcomes lost by the draw. The intervals are valid at any time, so you may stop as soon as the effect is shown.
     """
     from rmab.estimation.power import estimate_power
 

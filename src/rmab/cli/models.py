@@ -41,7 +41,8 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--reward",
             type=click.Path(path_type=Path),
-            help="File with the rewards, .json or .npy: (N, S, 2), (N, K, S, 2) with phases, or (S, 2) for all arms.",
+            help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if arms are alike; "
+            "arms x phases x states x 2 with phases (docs/time.md).",
         ),
         seed_option("Random seed of a named task (and of the simulations of `rmab plan`)."),
         pairs_option("-t", "--task-option", help="Option of a named task; may be repeated."),

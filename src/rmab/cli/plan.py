@@ -21,7 +21,7 @@ DIGITS = 5  # of the best reward; all numbers of the table have as many decimals
 
 
 @command(
-    ("rmab plan cpap", "the best policy for a case study with its typical reward"),
+    ("rmab plan cpap", "the best policy for a case study with its base reward (before an adversary changes it)"),
     ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
     ("rmab plan cpap --candidates rolling,mine:greedy", "compare a custom planner"),
     ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 SOURCES = {
     "Term0": "over-estimation",
-    "Term1": "mirror descent",
+    "Term1": "the plan (mirror descent in the paper)",
     "Term2": "the estimator",
     "Term3": "the index policy in the true model",
 }
-OF_RANDOM = "% of random: regret relative to the random policy (0 = the comparator, 100 = the random policy)."
+OF_RANDOM = "% of random: regret relative to the random policy (0: the comparator, 100: as bad as random, below 0: better)."
 OF_REWARD = "%: regret relative to the reward of the comparator, or share of the budget that was used."
 COMPARATORS = {
     "O1": "fluid bound of one fixed policy",
@@ -68,7 +68,8 @@ def run(
 
     TASK is a name (`rmab tasks`), a file, or a custom module:function. An adversary may follow after @, as a name or
     module:function. LEARNER is a name (`rmab learners`) or a custom module:Class. The same seed gives the same run.
-    Regret is what the comparator earns minus what the learner earned; it is negative if the learner earned more.
+    Regret is what the comparator earns minus what the learner earned; it is negative if the learner earned more. The
+    comparators know everything: O1 and O2 play the same policy in all episodes, O3 may change it in every episode.
     """
     from rmab.learning.registry import make_learner
     from rmab.runs.running import run as play
@@ -112,7 +113,8 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     sizes = f"{many(problem.arms.count, 'arm')}, budget {format_limit(problem.budget)}, {many(problem.horizon, 'step')}"
     sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
-    notes = ["Term0 to Term3 add up to the regret to O1.", OF_RANDOM, OF_REWARD]
+    terms = "Term0 to Term3, the decomposition of Xiong & Li (docs/explanation/paper.md), add up to the regret to O1."
+    notes = [OF_RANDOM, OF_REWARD, terms]
     if played.task.adversary.adaptive:
         notes.append("The adversary reacts to the learner: compare the rewards of learners, not their regrets.")
     if summary["privileged"]:

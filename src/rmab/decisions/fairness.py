@@ -87,10 +87,8 @@ def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]
     warnings = []
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
-        moved = f"the last {words.action} that moves to others costs {one.price:.3g} {words.unit}"
         warnings.append(
-            f"{one.group} gets {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the programme. In "
-            f"proportion it would get {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% "
-            f"less). The price of that fairness: {moved}"
+            f"{one.group} gets {one.places} of {one.of} {words.action}s and has {one.part:.0%} of the arms. In proportion, "
+            f"it would get {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0f}% less)"
         )
     return tuple(warnings)

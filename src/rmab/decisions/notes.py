@@ -40,9 +40,10 @@ def write_notes(
     if unseen:
         notes.append(f"the log has no {words.action} in {list_some(unseen)}: its effect there is assumed to be zero")
     if choice.left_out.any() or rules.random:
-        drawn = int((choice.rule == LOT).sum())
+        drawn, out = int((choice.rule == LOT).sum()), int(choice.left_out.sum())
+        most = " (at most half are)" if out < rules.random else ""
         notes.append(
-            f"left out at random: {int(choice.left_out.sum())} of those chosen; drawn from the others: {drawn}. The list "
+            f"left out at random: {out} of those chosen{most}; drawn from the others: {drawn}. The list "
             "states all chances, so that what it brings can be measured"
         )
     elif random_share > 0:
@@ -75,6 +76,5 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     got = int((alike & mine).sum())
     if got == alike.sum():
         return []
-    return [
-        f"the last {many(got, 'place')} went to some of {int(alike.sum()):,} tied: longest waiting first, then at random"
-    ]
+    tied = f"{int(alike.sum()):,} arms were tied for {got} of the {many(int(choice.listed.sum()), 'place')}"
+    return [f"{tied}: those who have waited longest came first, then a random draw decided"]

@@ -104,7 +104,9 @@ def _later(fit: Fit, records: Records, whole: Average) -> Check:
         text = f"too few arms that had {fit.words.an_action} recently can be compared with others"
         return Check(name, np.nan, UNKNOWN, text, _LATER)
     p = float(norm.sf(carried.value / carried.error))
-    text = f"{_points(carried.value, fit)} for those who had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+    text = (
+        f"{_points(carried.value, fit)} for arms that had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+    )
     if p >= SURE or carried.value <= BIAS * abs(whole.value):
         none = f"no significant and relevant effect of {word}s after the next {unit}, other than through the state"
         return Check(name, carried.value, FINE, f"{none}: {text}")
@@ -156,7 +158,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, PROBLEM, text, share)
     link = find_link(records)
     if not link.is_known or (not link.is_real and WIDE * link.error > abs(whole.value)):
-        text = f"{word}s: {by_state}; too few can be compared to find out how arms were chosen; the effect may be due to that"
+        text = f"{word}s: {by_state}; too few can be compared to find out how arms were chosen; that may explain the effect"
         return Check(name, np.nan, UNKNOWN, text, share)
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
@@ -167,7 +169,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
-        text += f"arms seem to be assigned, or chose themselves. Compared directly, a {log.words.period} of the others brings "
+        text += f"arms seem assigned, or chose themselves. Compared directly, a {log.words.period} of the others brings "
         text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
         return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
@@ -217,7 +219,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         )
     if low > 0 and not unsure and not harm and not unseen:
         return Check(name, whole.value, FINE, text)
-    return Check(name, whole.value, WATCH, text, "use the average where a group is uncertain, and collect more records there")
+    return Check(name, whole.value, WATCH, text, "use the average where a group is uncertain; collect more records there")
 
 
 def _reached(fit: Fit, whole: Average) -> str:

@@ -87,8 +87,8 @@ class Measurement(ReadOnly):
             found.append(f"The benefit of the lists is unknown: {self._why()}")
         elif not self.enough[-1]:
             small = "an arm with a small chance of a place counts little"
-            sides = f"{self.listed:,} of arms with a place, and {self.left_out:,} of arms in the draw without one, which count "
-            sides += f"as {int(self.effective):,} ({small}); {LEAST} of each are needed"
+            sides = f"{self.listed:,} of arms with a place, and {self.left_out:,} of arms in the draw without one, which "
+            sides += f"count as {int(self.effective):,} ({small}); {LEAST} of each are needed"
             found.append(f"The benefit of the lists is not known yet, because there are too few outcomes: {sides}")
         else:
             found += self._numbers()
@@ -116,8 +116,8 @@ class Measurement(ReadOnly):
         found = []
         if self.periods:
             found.append(
-                f"Measured in {self.listed:,} outcomes of arms with a place and {self.left_out:,} of arms in the draw without "
-                f"one, one {self.words.period} later; effects after that are not included"
+                f"Measured in {self.listed:,} outcomes of arms with a place and {self.left_out:,} of arms in the draw "
+                f"without one, one {self.words.period} later; effects after that are not included"
             )
             found.append(
                 "This assumes that recording does not depend on the draw, and that one arm's place does not "

@@ -155,7 +155,7 @@ class Evaluation:
             if not self.gate.is_known:
                 return self._untold
             most, over = self._three(self.benefits["nothing"])[2], f"over no {self.word}s"
-            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, valid however often you evaluate): "
+            shown = f"The records do not show that {self._an} helps (p = {self.gate.p:.2g}, however often you evaluate): "
             shown += "no benefit is promised."
             if self.benefits["nothing"].high <= 0:
                 return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
@@ -172,10 +172,10 @@ class Evaluation:
 
     @property
     def caveats(self) -> list[str]:
-        """What stated benefits take for granted: that repeated actions work, that no unrecorded reasons decided, and the rest."""
+        """What stated benefits take for granted: that repeated actions work, no unrecorded reasons, and the rest."""
         found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
         needed = f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole effect"
-        needed += f"; from k = {self.gate.e_low:.1f} on, the effect is no longer significant." if self.gate.e_low > 1 else "."
+        needed += f"; from k = {self.gate.e_low:.1f} on, it is no longer significant." if self.gate.e_low > 1 else "."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
         same = f"the {self.period_word}s to come are like those of the log"
         found.append(f"All of this assumes that {self._an} changes nobody but the arm that gets it, and that {same}.")

@@ -34,7 +34,7 @@ def _entry(name: str, summary: str, paper: str = "", target: str = "", **facts: 
 LEARNERS = Registry(
     "learner",
     [
-        _entry("ucmd", "recommended: forecasts, estimated kernels, a step in the prices, nothing to tune", XIONG),
+        _entry("ucmd", "recommended; this library's own: forecasts, estimated kernels, plans by budget prices"),
         _entry("ucmd-armab", "Algorithm 2 of Xiong & Li, exactly as published", XIONG),
         _entry("rmab-ucrl", "mean rewards, optimistic kernels, extended LP", "Xiong, Wang & Li, NeurIPS 2022"),
         _entry("restless-ucb", "explore, build one optimistic instance, commit", "Wang, Huang & Lui, NeurIPS 2020"),

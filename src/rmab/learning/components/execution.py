@@ -133,7 +133,10 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
 
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
-RULE = "always activate the full budget (fill), or leave arms of index 0 (at-most) or below (auto) passive"
+RULE = (
+    "activate the full budget, except for arms that the step rests (fill), "
+    "or also leave arms of index 0 (at-most) or below (auto) passive"
+)
 
 
 class Execution(Component, ABC):
