@@ -1,6 +1,7 @@
 """`rmab fit`, `rmab list`, `rmab evaluate`, `rmab example-log`: from a file to a list, and errors that name lines."""
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.csv
@@ -41,6 +42,10 @@ def test_a_list_is_printed_and_written(model: Path) -> None:
     assert "2024-W20: 12 of 186" in outcome.stdout
     table = pyarrow.csv.read_csv(out)
     assert table["action"].to_pylist() == ["yes"] * 12 + ["no"] * 4
+    assert f"The list is in {out}: the 12 on it (action: yes) and 4 others after them (action: no)." in outcome.stdout
+    half = call("list", str(model), "--budget", "12", "--random-share", "0.8").stdout
+    assert "left out at random: 6 of those chosen (at most half are); drawn from the others: 6." in half
+    assert "at most half" not in call("list", str(model), "--budget", "12", "--random-share", "0.25").stdout
 
 
 def test_costs_reach_the_list(model: Path, tmp_path: Path) -> None:
@@ -115,8 +120,10 @@ def test_an_evaluation_with_its_report(model: Path) -> None:
     page = model.with_name("plan.html")
     outcome = call("evaluate", str(model), "--budget", "12", "--horizon", "6", "--replicates", "40", "--report", str(page))
     assert outcome.exit_code == 0, outcome.stderr
+    assert re.match(r"Standing: (conditional|not shown|problem); ", outcome.stdout)
     assert "than by rotation" in outcome.stdout
     assert "Who gets a call" in page.read_text()
+    assert f"<p>{outcome.stdout.splitlines()[0]}</p>" in page.read_text()
     assert page.with_name("plan-figures").is_dir()
 
 

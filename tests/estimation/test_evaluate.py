@@ -219,5 +219,5 @@ def test_as_logged_says_what_it_assumes_and_what_was() -> None:
     done = np.array([sum(row[3] == "1" for row in rows if row[1] == week) for week in range(15)])
     assert found.logged == (pytest.approx(done.mean()), done.max())
     told = found.describe_log()
-    assert told.startswith("its rates by group and state for the 60 arms of now: ")
+    assert told.startswith("its rates by group and state for the 60 arms of today: ")
     assert told.endswith(f"the log has {done.mean():,.0f} on average, {done.max()} at most")

@@ -77,8 +77,21 @@ def test_a_case_by_hand() -> None:
     assert found.all.high[-1] - found.all.total[-1] == pytest.approx(float(width))
     assert found.all.places[-1] == 20
     assert (found.listed, found.left_out, found.certain, found.unrecorded) == (20, 20, 0, 0)
+    assert found.effective == pytest.approx(20)
     assert found.chosen.places[-1] == 20
     assert found.others.places[-1] == 0
+
+
+def test_arms_with_a_small_chance_count_little() -> None:
+    """Ten of chance 0.5 are on the list; 20 of chance 0.5 or 0.01 are not: (10 + 10/99)^2 / (10 + 10/99^2), one of each."""
+    chances = [0.5] * 20 + [0.01] * 10
+    first = [(f"a{k}", 1, "bad", "yes" if k < 10 else "no", one) for k, one in enumerate(chances)]
+    found = measured(first + [(f"a{k}", 2, "good", None, None) for k in range(30)])
+    assert found.left_out == 20
+    assert found.effective == pytest.approx((10 + 10 / 99) ** 2 / (10 + 10 / 99**2))
+    few = measured([row for row in first if row[0] != "a10"] + [(f"a{k}", 2, "good", None, None) for k in range(30)])
+    (said, *_) = few.sentences()
+    assert "10 of arms with a place, and 19 of arms in the draw without one, which count as 9 " in said
 
 
 def test_unequal_chances_are_weighted() -> None:
@@ -131,8 +144,11 @@ def test_arms_count_as_decided() -> None:
     [
         (two_weeks(40, 1.0)[::2], "nobody was drawn: every chance is 0 or 1; make lists with random_share"),
         ([(*row[:4], None) for row in two_weeks(40)], "no chance is recorded; keep the column 'chance' of the lists"),
-        (two_weeks(40)[:40] + two_weeks(40)[40:41], "too few outcomes to compare (0 of arms on the list, 1 of"),
-        (two_weeks(10), "too few outcomes to compare (5 of arms on the list, 5 of arms left out; 10 of each are needed"),
+        (two_weeks(40)[:40] + two_weeks(40)[40:41], "too few outcomes: 0 of arms with a place, and 1 of"),
+        (
+            two_weeks(10),
+            "too few outcomes: 5 of arms with a place, and 5 of arms in the draw without one, which count as 5 ",
+        ),
     ],
 )
 def test_an_unknown_benefit_is_not_stated(rows: list[tuple[Any, ...]], words: str) -> None:

@@ -58,10 +58,10 @@ def evaluate(
 
     The intervals include the estimation error: the arms of the log are resampled and the model is fitted again.
 
-    No benefit is stated if the records do not show that an action helps, or if a check of the log finds a problem. The
-    output then starts with the reason, and shows a range of results in case unrecorded reasons decided who was
-    selected. Without a random draw (`rmab fit --randomised`, or recorded chances), every benefit is stated on the
-    assumption that no unrecorded reasons decided who was selected.
+    The output begins with its standing. No benefit is stated if the records do not show that an action helps (not
+    shown), or if a check of the log fails (problem). A benefit is promised if actions were drawn at random
+    (`rmab fit --randomised`, or recorded chances); otherwise it is conditional: it holds if no unrecorded reason decided
+    who got an action. The output shows how much such a reason could change.
     """
     check_since(since, report)
     from rmab.estimation.fit import Fit

@@ -182,7 +182,7 @@ def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
         lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *cost, *since, one.reason))
     per = "" if found.cost is None else " per unit of cost"
     title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}{per}"
-    where = f"the whole list is in {out}" if out is not None else "--csv FILE writes the whole list"
+    where = "--csv FILE writes them all" if out is None else f"all are in {out}"
     notes = [f"{size - SHOWN:,} more are on the list: {where}."] if size > SHOWN else []
     print_table(title, heads, lines, left=7 + len(costs), notes=notes)
     for sentence in [] if found.changes is None else found.changes.sentences():

@@ -70,7 +70,7 @@ def measure(
 
 
 def _fields(found: "Measurement") -> dict[str, Any]:
-    counts = ("listed", "left_out", "certain", "excluded", "unknown", "unrecorded", "pending")
+    counts = ("listed", "left_out", "certain", "excluded", "unknown", "unrecorded", "pending", "effective")
     return {
         "verdict": found.verdict,
         "unit": found.unit,

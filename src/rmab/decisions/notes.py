@@ -41,7 +41,8 @@ def write_notes(
         notes.append(f"the log has no {words.action} in {list_some(unseen)}: its effect there is assumed to be zero")
     if choice.left_out.any() or rules.random:
         drawn, out = int((choice.rule == LOT).sum()), int(choice.left_out.sum())
-        most = " (at most half are)" if out < rules.random else ""
+        chosen = int((choice.rule == INDEX).sum()) + out
+        most = " (at most half are)" if out == chosen // 2 < rules.random else ""
         notes.append(
             f"left out at random: {out} of those chosen{most}; drawn from the others: {drawn}. The list "
             "states all chances, so that what it brings can be measured"

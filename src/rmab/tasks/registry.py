@@ -60,7 +60,9 @@ def _entry(module: str, name: str, summary: str, paper: str = "", **facts: Any) 
 TASKS = TaskRegistry(
     "task",
     [
-        _entry("cpap", "cpap", "CPAP as in the paper: called patients pay by adherence level, others nothing.", XIONG),
+        _entry(
+            "cpap", "cpap", "Patients with a breathing device (CPAP): those called pay by adherence, as in the paper.", XIONG
+        ),
         _entry("cpap", "cpap-adherence", "CPAP where all patients pay by adherence level, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
@@ -121,7 +123,7 @@ def list_tasks() -> dict[str, str]:
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'CPAP as in the paper: called patients pay by adherence level, others nothing.'
+    'Patients with a breathing device (CPAP): those called pay by adherence, as in the paper.'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 
