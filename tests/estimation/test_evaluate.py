@@ -119,7 +119,10 @@ def test_draws_scatter_around_the_fit_and_are_distributions(fitted: Fit) -> None
 
 def test_sentences_are_in_the_units_of_the_programme(found: Evaluation) -> None:
     told = found.sentences()
-    assert any("more weeks engaged" in one and "than by rotation" in one for one in told) or "No sure difference" in told[0]
+    assert (
+        any("more weeks engaged" in one and "than by rotation" in one for one in told)
+        or "No significant difference" in told[0]
+    )
     assert "than without any call." in told[1]
 
 

@@ -167,7 +167,7 @@ class Evaluation:
             found[:2] = [f"{one} {self._range(name)}" for one, name in zip(found, ("rotation", "nothing"), strict=False)]
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         known = "If the probabilities in each group were known exactly"
-        found.append(f"{known}, a plan would bring {more} more {self.unit}, on average.")
+        found.append(f"{known}, a plan would bring {more} more {self.unit} than this one, on average.")
         return [*found, *self.caveats, self.one_step.words]
 
     @property
@@ -175,7 +175,8 @@ class Evaluation:
         """What stated benefits take for granted: that repeated actions work, no unrecorded reasons, and the rest."""
         found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
         needed = f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole effect"
-        needed += f"; from k = {self.gate.e_low:.1f} on, it is no longer significant." if self.gate.e_low > 1 else "."
+        least = f"; from k = {self.gate.e_low:.1f} on, the effect is no longer significant"
+        needed += f"{least if self.gate.e_low > 1 else ''}."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
         same = f"the {self.period_word}s to come are like those of the log"
         found.append(f"All of this assumes that {self._an} changes nobody but the arm that gets it, and that {same}.")
@@ -191,10 +192,10 @@ class Evaluation:
         """Return the benefit over a rival in a sentence."""
         logged = f"continuing as in the log ({self.describe_log()})"
         than, to = {
-            "nothing": (f"than without any {self.word}", f"to making no {self.word}"),
-            "rotation": ("than by rotation", "to rotation"),
-            "random": ("than by drawing names at random", "to drawing names at random"),
-            "as logged": (f"than by {logged}", f"to {logged}"),
+            "nothing": (f"than without any {self.word}", f"from making no {self.word}"),
+            "rotation": ("than by rotation", "from rotation"),
+            "random": ("than by drawing names at random", "from drawing names at random"),
+            "as logged": (f"than by {logged}", f"from {logged}"),
         }[rival]
         one = self.benefits[rival]
         value, low, high = (x.lstrip("-") for x in self._three(one))
@@ -202,7 +203,7 @@ class Evaluation:
             return f"{value} more {self.unit} ({low} to {high}) {than}."
         if one.high < 0:
             return f"{value} fewer {self.unit} ({high} to {low} fewer) {than}."
-        return f"No sure difference in {self.unit} {to}: {self.describe(one, signed=True)}."
+        return f"No significant difference in {self.unit} {to}: {self.describe(one, signed=True)}."
 
     def _range(self, rival: str) -> str:
         """Return the range of a benefit under selection in a sentence."""
