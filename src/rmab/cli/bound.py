@@ -23,7 +23,7 @@ DIGITS = 4  # of the largest number in a table; the others have as many decimals
 
 
 @command(
-    ("rmab bound cpap-adherence", "a case study with its base reward (before an adversary changes it)"),
+    ("rmab bound cpap-adherence", "a case study with its base reward"),
     ("rmab bound cpap --arm 0 --arm 19", "the indices of two arms only"),
     ("rmab bound deadline -t arrival=0.5", "a case study with another option"),
     ("rmab bound mine.json", "a task file, with the mean of its rewards"),
@@ -46,7 +46,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     most that one more activation at a step can add. An index is the value of activating an arm in a state at a step; a
     good policy activates the arms with the highest indices, up to the budget.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md).
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
+    is planned for its base reward, before an adversary changes it.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid

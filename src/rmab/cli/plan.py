@@ -21,7 +21,7 @@ DIGITS = 5  # of the best reward; all numbers of the table have as many decimals
 
 
 @command(
-    ("rmab plan cpap", "the best policy for a case study with its base reward (before an adversary changes it)"),
+    ("rmab plan cpap", "the best policy for a case study with its base reward"),
     ("rmab plan cpap --candidates rolling,lagrangian", "only these planners; `rmab planners` lists them"),
     ("rmab plan cpap --candidates rolling,mine:greedy", "compare a custom planner"),
     ("rmab plan cpap --candidates rolling -o rolling.window=5", "with an option of a planner"),
@@ -65,7 +65,8 @@ def plan(
     The output names planners that do not apply to the problem, with the reason. No policy earns more than the bound on
     average; `rmab bound` shows it with prices and indices.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md).
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
+    is planned for its base reward, before an adversary changes it.
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best
