@@ -20,7 +20,7 @@ COMMANDS = [line for block in re.findall(r"```\n(rmab.*?)```", PAGE, re.S) for l
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("extending")
     (place / "mine.py").write_text(MODULE)
-    (place / "parts.toml").write_text(STUDY)
+    (place / "custom.toml").write_text(STUDY)
     return place
 
 
@@ -55,9 +55,9 @@ def test_the_commands_work_and_the_report_names_all(folder: Path, monkeypatch: p
         few = ["--episodes", "5"] if line.startswith("rmab run") and "--episodes" not in line else []
         outcome = command(*line.split()[1:], *few)
         assert outcome.exit_code == 0, f"{line}: {outcome.stderr}"
-    status = json.loads(command("study", "status", "parts", "--json").stdout)
+    status = json.loads(command("study", "status", "results", "--json").stdout)
     assert (status["finished"], status["total"]) == (24, 24)
-    page = (folder / "parts" / "report" / "report.html").read_text()
+    page = (folder / "results" / "report" / "report.html").read_text()
     for label in ("tides", "clinic", "climber", "median and even boxes", "greedy", "careful"):
         assert label in page
     del sys.modules["mine"]
