@@ -252,7 +252,9 @@ def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, sk
     say(f"{count:,} reports of {period} are {'fine' if dry_run else f'stored (event {event})'}.")
     if lacking:
         why = ", ".join(f"{number:,} without {LACKING[what]}" for what, number in lacking.items())
-        say(f"{sum(lacking.values()):,} of them do not count as transitions yet: {why}.")
+        some = sum(lacking.values())
+        what = "does not count as a transition" if some == 1 else "do not count as transitions"
+        say(f"{some:,} of them {what} yet: {why}.")
 
 
 @command("period", "file")
