@@ -57,7 +57,7 @@ def _settings(function: Command) -> Command:
             "--engine",
             metavar="NAME",
             help="Method that makes the lists: sampled (default: plans with random plausible models), mean (plans with the "
-            "estimate), or a learner.",
+            "estimate), or the learner thompson, rmab-ucrl or r2mab-ucb.",
         ),
         click.option(
             "--horizon",

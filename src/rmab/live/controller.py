@@ -3,7 +3,7 @@
 A plan is a table: the index of every group and state. A decision looks up and chooses the highest, so it never waits for
 planning or for the store. If the plan is too old or missing, a declared rule decides, and the decision is marked.
 The budget is that of the current period, as last read: a change by the same process holds at once, one by another process
-within a second. Failures in the background are retried, and shown in every command.
+within about a second. Failures in the background are retried, and shown in every command.
 Observations go to a file first, and from there to the store when it can be reached: observations while the store was
 unavailable are not lost, and keys make sure that nothing is reported twice.
 """
