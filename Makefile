@@ -73,7 +73,7 @@ style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-lint: $(READY) style ## ruff, mypy (strict on src), import contracts, and the site without warnings
+lint: $(READY) style ## ruff, mypy (strict on src), which package may import which, and the site, where a warning is an error
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	RMAB_DOCS_EXECUTION=off $(SITE) out/site-lint

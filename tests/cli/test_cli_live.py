@@ -293,3 +293,25 @@ def test_status_after_init_says_what_is_due(tmp_path: Path) -> None:
     made = call("live", "init", tmp_path / "p.db", log, *words, "--reward", "engaged=1")
     due = made.stdout.split()[-1].strip(".")
     assert f"20 arms; {due} is due, with a budget of 3." in call("live", "status", tmp_path / "p.db").stdout
+
+
+def test_reports_of_a_far_period_need_a_switch_and_the_answer_says_what_does_not_count(store: str, tmp_path: Path) -> None:
+    assert call("live", "ask", store, "2026-W47").exit_code == 0
+    file = tmp_path / "late.csv"
+    file.write_text("arm,executed,state\nm00,yes,high\nm01,,high\nm02,,\n")
+    what = "2027-W30 is 36 periods after 2026-W47, the last known one; use skip=True (--skip) if that is right"
+    assert what in refused("live", "tell", store, "2027-W30", file)
+    told = call("live", "tell", store, "2027-W30", file, "--skip").stdout.splitlines()
+    assert told[0] == "2 reports of 2027-W30 are stored (event 4)."
+    assert told[1] == "2 of them do not count as transitions yet: 2 without a known state at the start of the period."
+    told = call("live", "tell", store, "2027-W31", file).stdout.splitlines()
+    assert told[1] == "1 of them does not count as a transition yet: 1 without executed."
+
+
+def test_a_long_list_says_how_many_places_are_not_printed(tmp_path: Path) -> None:
+    path, arms, out = tmp_path / "long.db", tmp_path / "arms.csv", tmp_path / "list.csv"
+    assert call("live", "create", path, "p", "--states", "low,high", "--budget", "25", "--reward", "high=1").exit_code == 0
+    arms.write_text("arm\n" + "".join(f"m{k}\n" for k in range(30)))
+    assert call("live", "join", path, arms).exit_code == 0
+    assert "5 more are on the list: --csv FILE writes them all." in call("live", "ask", path, "2026-W47").stdout
+    assert f"5 more are on the list: all are in {out}." in call("live", "ask", path, "2026-W47", "--csv", out).stdout

@@ -57,9 +57,9 @@ def child(url: str, name: str, kind: str, point: int, pipe: int) -> None:
         sa.event.listen(store.engine, moment, step)
     usual = rmab.live.Programme._fold
 
-    def fold(self: Any, event: Any, change: Any) -> None:
+    def fold(self: Any, *args: Any) -> None:
         step()  # it is committed, and nobody knows yet
-        usual(self, event, change)
+        usual(self, *args)
 
     rmab.live.Programme._fold = fold  # type: ignore[method-assign]
     OPERATIONS[kind](store, name)

@@ -91,3 +91,95 @@ def test_nothing_is_lost_while_the_store_is_away(p: Any, tmp_path: Path, monkeyp
         until(lambda: again.waiting == 0)
     assert p.statistics.counts.sum() == 4
     assert [one.kind for one in p.events].count("tell") == 5  # what was told before is not told twice
+
+
+def test_a_lowered_budget_holds_at_once(p: Any, tmp_path: Path) -> None:
+    """With the safe rule, and with a plan that was made before the budget changed."""
+    with control(p, tmp_path) as c:
+        assert len(c.decide([0] * 10).active) == 3
+        p.set_budget(1)
+        found = c.decide([0] * 10)
+        assert (found.safe, len(found.active), found.budget) == (True, 1, 1)
+        p.set_budget(3)
+        learned(p)
+        until(lambda: not c.decide([0] * 10).safe)
+        assert len(c.decide([0] * 10).active) == 3
+        event = p.set_budget(2)
+        assert len(c.decide([0] * 10).active) == 2
+        p.undo(event, reason="a mistake")
+        assert len(c.decide([0] * 10).active) == 3
+
+
+def test_a_budget_of_a_single_period_holds_in_that_period(p: Any, tmp_path: Path) -> None:
+    learned(p)
+    p.set_budget({7: 1, 8: 0})
+    with control(p, tmp_path) as c:
+        until(lambda: not c.decide([0] * 10).safe)
+        assert [len(c.decide([0] * 10, period=k).active) for k in (6, 7, 8, 9)] == [3, 1, 0, 3]
+        c.observe(6, [{"arm": "spot 1", "state": "high", "executed": 1}])
+        until(lambda: c.waiting == 0)
+        assert (c.decide([0] * 10).period, len(c.decide([0] * 10).active)) == ("7", 1)  # the one after the last known
+        with pytest.raises(ModelError, match="must be a whole number such as 12"):
+            c.decide([0] * 10, period="2026-W47")
+
+
+def test_the_clock_says_which_period_it_is(tmp_path: Path) -> None:
+    with rmab.live.open(f"sqlite:///{tmp_path}/t.db") as store:
+        p = store.create("t", states=["low", "high"], every="24 hours", budget=3, reward={"high": 1})
+        p.join(list(ARMS), group=list(ARMS.values()), state="low")
+        now = p.config.rhythm.current()
+        assert now == int(time.time()) // 86400
+        p.set_budget({p.config.rhythm.label(k): 1 for k in (now, now + 1)})
+        with control(p, tmp_path) as c:
+            assert len(c.decide([0] * 10).active) == 1
+
+
+def test_a_budget_that_another_process_lowers_is_noticed(p: Any, tmp_path: Path) -> None:
+    learned(p)
+    with control(p, tmp_path) as c, rmab.live.open(f"sqlite:///{tmp_path}/x.db") as other:
+        until(lambda: not c.decide([0] * 10).safe)
+        other.programme("p").set_budget(1)
+        until(lambda: len(c.decide([0] * 10).active) == 1)
+
+
+def test_a_programme_of_a_service_is_refused(tmp_path: Path) -> None:
+    remote = rmab.live.remote.RemoteProgramme(rmab.live.connect("http://127.0.0.1:9"), "p")
+    with pytest.raises(ModelError, match=r"needs a programme of rmab\.live\.open"):
+        Controller(remote, ARMS, queue=tmp_path / "queue", safe=lambda states, _: states)  # type: ignore[arg-type]
+
+
+def test_a_failure_in_the_background_is_shown_and_retried(p: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise AttributeError("no such thing")
+
+    learned(p)
+    with monkeypatch.context() as broken:
+        broken.setattr("rmab.live.controller.plan_ahead", fail)
+        c = control(p, tmp_path)
+        until(lambda: "AttributeError: no such thing" in c.error)
+        found = c.decide([0] * 10)
+        assert found.safe
+        assert found.warning == c.error
+    with c:
+        until(lambda: not c.decide([0] * 10).safe)
+        until(lambda: c.decide([0] * 10).warning == "")
+
+
+def test_a_refused_observation_stops_neither_planning_nor_the_others(p: Any, tmp_path: Path) -> None:
+    with control(p, tmp_path) as c:
+        assert "no report shows the effect of an action yet" in c.decide([0] * 10).warning or c.decide([0] * 10).safe
+        c.observe(0, [{"arm": "nobody", "state": "high"}])
+        c.observe(0, [{"arm": "spot 1", "state": "high", "executed": 1}])
+        until(lambda: c.waiting == 1)
+        until(lambda: "queue.jsonl, line 1: " in c.decide([0] * 10).warning)
+        learned(p)
+        until(lambda: not c.decide([0] * 10).safe)
+    assert p.statistics.counts.sum() == 1
+
+
+def test_events_of_others_trigger_a_plan(p: Any, tmp_path: Path) -> None:
+    """Without a call of observe or replan, long before the plan is due again."""
+    with control(p, tmp_path) as c:
+        until(lambda: c.decide([0] * 10).warning == "no report shows the effect of an action yet")
+        p.tell(0, [{"arm": f"spot {k}", "state": ("low", "high")[k % 2], "executed": k % 2} for k in range(10)])
+        until(lambda: not c.decide([0] * 10).safe)

@@ -320,3 +320,20 @@ def test_the_probabilities_of_a_drawn_list_are_true(store: Any) -> None:
     assert stored.sum() == pytest.approx(40)
     np.testing.assert_allclose(listed, stored, atol=5 * np.sqrt(0.25 / 800))
     assert np.unique(stored.round(9)).size > 3
+
+
+def test_a_learner_makes_lists_or_is_refused_when_the_programme_is_created(tmp_path: Path) -> None:
+    engines, codes = [], set()
+    with rmab.live.open(f"sqlite:///{tmp_path}/all.db") as store:
+        for name in rmab.list_learners():
+            options: Any = {"states": ["low", "high"], "every": "number", "budget": 1, "reward": {"high": 1}, "engine": name}
+            try:
+                p = store.create(name, **options)
+            except ModelError as error:
+                codes.add(error.code)
+                continue
+            engines.append(name)
+            p.join(["a", "b", "c"], state="low")
+            assert len(p.ask(1).ids) == 1
+    assert codes == {"not-order-free", "privileged", "no-index"}
+    assert sorted(engines) == ["r2mab-ucb", "rmab-ucrl", "thompson"]  # as docs/live.md says

@@ -495,3 +495,27 @@ def test_what_was_known_does_not_change_with_a_later_undo(store: Any, snapshot: 
     p.ask("2026-W48")
     assert p.as_of(event).statistics == then
     assert p.as_of(event + 1).statistics.counts.sum() == 0 == p.statistics.counts.sum()
+
+
+def test_far_is_a_day_if_periods_are_short(store: Any) -> None:
+    """After an outage of an hour, twelve periods, reports and lists are taken; after two days only with skip."""
+    p = store.create("t", states=["low", "high"], every="5 minutes", budget=1, reward={"high": 1})
+    p.join(["a", "b"], state="low")
+    report = [{"arm": "a", "state": "low", "executed": "no"}]
+    p.ask("2026-11-16T08:00")
+    p.tell("2026-11-16T09:00", report)
+    p.ask("2026-11-16T20:00")
+    p.tell("2026-11-17T20:00", report)  # a day after the last list
+    p.tell("2026-11-18T19:00", report)  # less than a day after the last report
+    for call in (
+        lambda **options: p.tell("2026-11-22T08:00", report, **options),
+        lambda **options: p.correct("2026-11-24T08:00", report, reason="late", **options),
+        lambda **options: p.missing("2026-11-26T08:00", **options),
+        lambda **options: p.ask("2026-11-28T08:00", **options),
+    ):
+        with pytest.raises(
+            ModelError, match=r"periods after .*, the last known one; use skip=True \(--skip\) if"
+        ) as refused:
+            call()
+        assert refused.value.code == "far"
+        call(skip=True)

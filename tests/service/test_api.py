@@ -42,7 +42,7 @@ def test_a_week_over_http(running: Service) -> None:
     again = call("PUT", f"{P}/decisions/2026-W47")
     assert (again.status, again.json) == (200, asked.json)
     told = call("POST", f"{P}/observations", {"period": "2026-W47", "rows": rows()})
-    assert told.json == {"event": 4, "rows": 12}
+    assert told.json == {"event": 4, "rows": 12, "not_counted": 0, "lacking": {}}
     assert call("POST", f"{P}/budgets", {"budget": {"2026-W48": 1}}).json["event"] == 5
     assert call("POST", f"{P}/departures", {"arms": ["m03"], "period": "2026-W48", "reason": "moved"}).json["event"] == 6
     gone = call("POST", f"{P}/overrides", {"period": "2026-W48", "add": ["m05"], "reason": "asked"})
@@ -95,9 +95,11 @@ def test_files_in_and_out(call: Caller) -> None:
     assert lines[0].startswith('"arm","executed","state"')
     filled = "\n".join(["arm,executed,state", "m00,yes,engaged", "m01,no,lapsed"]).encode()
     where = f"{P}/observations?period=2026-W47"
-    assert call("POST", f"{where}&dry_run=true", filled, content_type="text/csv").json == {"event": 0, "rows": 2}
+    checked = call("POST", f"{where}&dry_run=true", filled, content_type="text/csv").json
+    assert checked == {"event": 0, "rows": 2, "not_counted": None, "lacking": {}}
     told = call("POST", where, filled, content_type="text/csv; charset=utf-8")
-    assert call("POST", where, filled, content_type="text/csv").json == told.json == {"event": 4, "rows": 2}
+    assert call("POST", where, filled, content_type="text/csv").json == told.json
+    assert told.json == {"event": 4, "rows": 2, "not_counted": 0, "lacking": {}}
     book = openpyxl.load_workbook(io.BytesIO(call("GET", f"{P}/decisions/2026-W47?format=xlsx").content))
     sheet = book.active
     assert sheet is not None
@@ -107,7 +109,7 @@ def test_files_in_and_out(call: Caller) -> None:
     book.save(stream)
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     again = call("POST", f"{where}&reason=misread", stream.getvalue(), content_type=kind)
-    assert again.json == {"event": 5, "rows": 1}
+    assert (again.json["event"], again.json["rows"]) == (5, 1)
     bad = b"arm,state\nm00,engaged\nm99,engaged\nm02,asleep\n"
     wrong = call("POST", where, bad, content_type="text/csv")
     assert (wrong.status, wrong.json["location"]) == (422, {"path": "body.csv", "line": 3})
@@ -227,3 +229,52 @@ def test_costly_requests_are_worked_on_one_at_a_time(tmp_path: Path, monkeypatch
         thread.join()
         assert answers[0].json["differences"] == []
         assert call("GET", f"{P}/verify").status == 200
+
+
+def test_a_machine_keeps_to_a_budget_that_was_just_lowered(call: Caller) -> None:
+    states = dict.fromkeys(IDS, "lapsed")
+    assert call("POST", f"{P}/decide", {"states": states}).json["budget"] == 3
+    call("POST", f"{P}/budgets", {"budget": 2})
+    found = call("POST", f"{P}/decide", {"states": states}).json
+    assert (len(found["active"]), found["budget"]) == (2, 2)
+    assert found["warning"]
+    call("POST", f"{P}/budgets", {"budget": {"2062-W01": 0}})
+    none = call("POST", f"{P}/decide", {"states": states, "period": "2062-W01"}).json
+    assert (none["active"], none["period"]) == ([], "2062-W01")
+    assert call("POST", f"{P}/decide", {"states": states, "period": "soon"}).json["code"] == "bad-period"
+
+
+def test_the_answer_says_which_reports_are_not_counted(running: Service) -> None:
+    call = running.caller()
+    p = fill(running.store, budget=1)
+    body = {
+        "period": "2026-W46",
+        "rows": [{"arm": "m00", "state": "lapsed"}, {"arm": "m01", "state": "lapsed", "executed": 0}],
+    }
+    found = call("POST", f"{P}/observations", body).json
+    assert (found["rows"], found["not_counted"], found["lacking"]) == (2, 1, {"executed": 1})
+    body["period"], body["rows"] = (
+        "2026-W47",
+        [{"arm": one, "state": "lapsed", "executed": 0} for one in ("m00", "m01", "m02")],
+    )
+    found = call("POST", f"{P}/observations", body).json
+    assert (found["not_counted"], found["lacking"]) == (1, {"start": 1})
+    assert p.statistics.counts.sum() == 3  # 1 + 2
+    file = b"arm,executed,state\nm00,no,\nm01,no,engaged\nm02,,\n"
+    found = call("POST", f"{P}/observations?period=2026-W48", file, content_type="text/csv").json
+    assert (found["rows"], found["not_counted"], found["lacking"]) == (2, 1, {"state": 1})
+    checked = call("POST", f"{P}/observations?period=2026-W48&dry_run=true", file, content_type="text/csv").json
+    assert checked["not_counted"] is None
+
+
+def test_a_far_period_is_taken_if_the_caller_says_so(call: Caller) -> None:
+    call("PUT", f"{P}/decisions/2026-W47")
+    body = {"period": "2027-W47", "rows": [{"arm": "m00", "state": "lapsed"}]}
+    assert call("POST", f"{P}/observations", body).json["code"] == "far"
+    assert call("POST", f"{P}/observations", {**body, "skip": True}).status == 200
+    assert call("POST", f"{P}/missing", {"period": "2028-W47"}).json["code"] == "far"
+    assert call("POST", f"{P}/missing", {"period": "2028-W47", "skip": True}).status == 200
+    file = b"arm,state\nm00,lapsed\n"
+    where = f"{P}/observations?period=2029-W47"
+    assert call("POST", where, file, content_type="text/csv").json["code"] == "far"
+    assert call("POST", f"{where}&skip=true", file, content_type="text/csv").status == 200

@@ -85,7 +85,7 @@ def test_the_client_raises_what_a_local_programme_raises(tmp_path: Path) -> None
 
 def test_the_client_has_every_method_of_a_local_programme() -> None:
     """With the same parameters, and the same words; what only a database has is left out."""
-    own = {"journal", "ledger", "refresh", "write", "is_superseded", "make_join"}
+    own = {"journal", "ledger", "refresh", "known_budget", "write", "is_superseded", "make_join"}
     for name in sorted(one for one in dir(rmab.live.Programme) if not one.startswith("_") and one not in own):
         local, remote = (getattr(kind, name) for kind in (rmab.live.Programme, rmab.live.RemoteProgramme))
         assert remote.__doc__ == local.__doc__

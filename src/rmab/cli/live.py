@@ -7,12 +7,13 @@ import click
 
 import rmab.cli.live_reading  # noqa: F401  (it adds its commands)
 from rmab.cli.list import ids_of
-from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option
+from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option, skip_option
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
 
 SHOWN = 20  # maximum number of printed rows
+LACKING = {"start": "a known state at the start of the period", "executed": "executed", "state": "a state at its end"}
 
 
 def _settings(function: Command) -> Command:
@@ -56,7 +57,7 @@ def _settings(function: Command) -> Command:
             "--engine",
             metavar="NAME",
             help="Method that makes the lists: sampled (default: plans with random plausible models), mean (plans with the "
-            "estimate), or a learner.",
+            "estimate), or the learner thompson, rmab-ucrl or r2mab-ucb.",
         ),
         click.option(
             "--horizon",
@@ -181,7 +182,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     is_flag=True,
     help="Write all arms to the file, as `rmab live benefit` needs their states, not only those on the list.",
 )
-@click.option("--skip", is_flag=True, help="Allow a period far in the future.")
+@skip_option
 @click.option("--ahead", type=whole_number(min=1), help="Number of further periods to issue lists for.")
 @click.option("--issued", type=whole_number(min=1), help="Event of a list that was issued ahead and used.")
 @json_option
@@ -197,6 +198,9 @@ def ask(
     machine: bool,
 ) -> None:
     """Make the list of PERIOD, or show it if it was made before: who is on it, and why.
+
+    PERIOD is written as the programme counts: 2026-W47, 2026-11-16, 2026-11, 17, or the time at which a period starts,
+    2026-11-16T08:05.
 
     --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
     such a list was used, run `ask` for its period with --issued EVENT; otherwise the list is made from the latest reports.
@@ -219,8 +223,9 @@ def ask(
     print_table(
         f"{found.period}: {len(found.ids):,} of {len(found.arms):,}", ("rank", "arm", "was", "index", "why"), rows, left=5
     )
-    if len(found.ids) > SHOWN and out is None:
-        say(f"{len(found.ids) - SHOWN:,} more: --csv FILE writes them all.")
+    if len(found.ids) > SHOWN:
+        where = "--csv FILE writes them all" if out is None else f"all are in {out}"
+        say(f"{len(found.ids) - SHOWN:,} more are on the list: {where}.")
     for note in found.notes:
         say(f"- {note}.")
     for one in later:
@@ -231,36 +236,46 @@ def ask(
 
 @command("period", "file")
 @click.option("--dry-run", is_flag=True, help="Check the file without storing anything.")
-def tell(store: str, period: str, file: str, name: str | None, dry_run: bool) -> None:
+@skip_option
+def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, skip: bool) -> None:
     """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
     `state` is the state at the end of the period. An empty cell means: not reported. If the file has errors, they are listed
     with line numbers and nothing is stored. Reporting the same file twice is harmless.
     """
-    from rmab.live.spreadsheets import tell_file
+    from rmab.live.spreadsheets import find_uncounted, read_sheet, tell_sheet
 
     with opened(store, name) as p:
-        count, event = tell_file(p, period, file, dry_run=dry_run)
+        sheet = read_sheet(file)
+        count, event = tell_sheet(p, period, sheet, dry_run=dry_run, skip=skip)
+        lacking = {} if dry_run else find_uncounted(p, period, sheet.columns["arm"])
     say(f"{count:,} reports of {period} are {'fine' if dry_run else f'stored (event {event})'}.")
+    if lacking:
+        why = ", ".join(f"{number:,} without {LACKING[what]}" for what, number in lacking.items())
+        some = sum(lacking.values())
+        what = "does not count as a transition" if some == 1 else "do not count as transitions"
+        say(f"{some:,} of them {what} yet: {why}.")
 
 
 @command("period", "file")
 @click.option("--dry-run", is_flag=True, help="Check the file without storing anything.")
+@skip_option
 @reason_option
-def correct(store: str, period: str, file: str, name: str | None, reason: str, dry_run: bool) -> None:
+def correct(store: str, period: str, file: str, name: str | None, reason: str, dry_run: bool, skip: bool) -> None:
     """Replace reports of PERIOD, from FILE in the format of `tell`."""
     from rmab.live.spreadsheets import tell_file
 
     with opened(store, name) as p:
-        count, event = tell_file(p, period, file, reason=reason, dry_run=dry_run)
+        count, event = tell_file(p, period, file, reason=reason, dry_run=dry_run, skip=skip)
     say(f"{count:,} corrections of {period} are {'fine' if dry_run else f'stored (event {event})'}.")
 
 
 @command("period")
-def missing(store: str, period: str, name: str | None) -> None:
+@skip_option
+def missing(store: str, period: str, name: str | None, skip: bool) -> None:
     """Declare the outstanding reports of PERIOD as missing, so that nothing waits for them."""
     with opened(store, name) as p:
-        say(f"The outstanding reports of {period} are declared missing (event {p.missing(period)}).")
+        say(f"The outstanding reports of {period} are declared missing (event {p.missing(period, skip=skip)}).")
 
 
 @command("period")

@@ -112,6 +112,9 @@ def command(*arguments: str, named: bool = True) -> Callable[[Command], click.Co
 
 
 reason_option = click.option("--reason", required=True, help="Reason, stored in the journal.")
+skip_option = click.option(
+    "--skip", is_flag=True, help="Allow a PERIOD that is far from all known ones: more than 4 periods and more than a day."
+)
 json_option = click.option("--json", "machine", is_flag=True, help="Print JSON.")
 
 

@@ -56,7 +56,11 @@ def report(store: str, name: str | None, file: Path) -> None:
 @command("engine")
 @json_option
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
-    """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything."""
+    """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything.
+
+    `same places` is the share of places that go to the same arms. `its list` and `the real list` are the rewards that places
+    by index add in the period, as the model of the time predicts: on the list of ENGINE, and on the one that was made.
+    """
     with opened(store, name) as p:
         found = p.shadow(engine)
     if machine:
@@ -66,7 +70,7 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     rows = [(one, f"{a:.0%}", f"{mine:.3g}", f"{own:.3g}", why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
     print_table(
         f"{engine}, compared with the decisions",
-        ("period", "agreement", "predicted", "predicted for decided", "fallback"),
+        ("period", "same places", "its list", "the real list", "why the fallback"),
         rows,
         left=5,
     )

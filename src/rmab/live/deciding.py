@@ -23,7 +23,11 @@ from rmab.live.observing import Observer, believe
 from rmab.live.planning import Model, learn
 from rmab.logs.words import Words
 
-FAR = 4  # a period this far after the last known one is taken for a mistake
+FAR, DAY = (
+    4,
+    86_400,
+)  # a period is taken for a mistake if it is more than 4 periods, and more than a day, from the known ones
+IF_RIGHT = "use skip=True (--skip) if that is right"
 VAGUE = 0.5  # share of the arms whose state may be unknown without a warning
 
 
@@ -74,7 +78,7 @@ def _proposed(
     found = engine_of(ledger.declared.engine) if engine is None else engine
     model = learn(ledger, observer)
     belief = believe(ledger, period, arms, np.asarray(model.rows.kernels), model.reach)
-    why = "" if isinstance(found, Learner) else _ignorance(model)
+    why = "" if isinstance(found, Learner) else model.ignorance
     if why:
         return None, model, belief, why
     try:
@@ -85,13 +89,6 @@ def _proposed(
     except (SolverError, FeedbackError) as error:
         return None, model, belief, f"no plan: {error}"
     return proposal, model, belief, ""
-
-
-def _ignorance(model: Model) -> str:
-    """Return why there is no model to plan with; empty if there is one."""
-    if not model.knows_effect:
-        return "no report shows the effect of an action yet"
-    return "no reward has been reported yet" if np.ptp(model.reward) <= 0 else ""
 
 
 def _last_states(ledger: Ledger, period: int, arms: IntArray) -> IntArray:
@@ -147,12 +144,19 @@ def is_same(one: Decide, other: Decide) -> bool:
     return same and all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def check_report(ledger: Ledger, period: int) -> None:
+def far_from(ledger: Ledger) -> int:
+    """Return the number of periods from which on a period is far from another: the larger of 4 periods and a day."""
+    rhythm = ledger.declared.rhythm
+    return max(FAR, DAY // rhythm.step) if rhythm.kind == "time" else FAR
+
+
+def check_report(ledger: Ledger, period: int, *, skip: bool = False) -> None:
     """Raise ModelError if a period is far from all known ones, for example because of a mistyped year."""
-    if not ledger.decisions:
+    if not ledger.decisions or skip:
         return
-    first, last = min([*ledger.decisions, *ledger.cells]), max(ledger.decisions)
-    if not first - FAR <= period <= last + FAR:
+    known, far = [*ledger.decisions, *ledger.cells], far_from(ledger)
+    first, last = min(known), max(known)
+    if not first - far <= period <= last + far:
         near = (
             f"after {ledger.label(last)}, the last known one"
             if period > last
@@ -160,7 +164,7 @@ def check_report(ledger: Ledger, period: int) -> None:
         )
         count = period - last if period > last else first - period
         what = f"{ledger.label(period)} is {count} periods {near}"
-        raise ModelError(f"{what}; check the period", code="far", period=ledger.label(period))
+        raise ModelError(f"{what}; {IF_RIGHT}", code="far", period=ledger.label(period))
 
 
 def check_past(ledger: Ledger, period: int) -> None:
@@ -178,9 +182,9 @@ def check_period(ledger: Ledger, period: int, *, skip: bool) -> None:
     check_past(ledger, period)
     joined = ledger.stays.last_first
     known = max([*ledger.decisions, *ledger.cells, *([] if joined is None else [joined])], default=None)
-    if known is not None and period > known + FAR and not skip:
+    if known is not None and period > known + far_from(ledger) and not skip:
         what = f"{ledger.label(period)} is {period - known} periods after {ledger.label(known)}, the last known one"
-        raise ModelError(f"{what}; use skip=True (--skip) if that is right", code="far", period=ledger.label(period))
+        raise ModelError(f"{what}; {IF_RIGHT}", code="far", period=ledger.label(period))
 
 
 def to_decision(ledger: Ledger, record: Record) -> Decision:

@@ -123,7 +123,10 @@ def check_rolling(engine: Engine) -> None:
         raise ModelError(f"engine: {engine.name} {engine.privileged}, which no programme has", code="privileged")
     if isinstance(engine, Learner) and not is_order_free(engine):
         what = f"{engine.name} depends on the order of reports"
-        raise ModelError(f"engine: {what}; run it in episodes, with horizon=...", code="not-order-free")
+        raise ModelError(f"engine: {what}; run it in episodes, with horizon=N (--horizon N)", code="not-order-free")
+    if isinstance(engine, IndexLearner) and type(engine).decide is not IndexLearner.decide:
+        what = f"{engine.name} has no index of single arms"
+        raise ModelError(f"engine: {what}; run it in episodes, with horizon=N (--horizon N)", code="no-index")
 
 
 def _by_learner(

@@ -6,6 +6,7 @@ so; an arm that is not on the list of a decided period counts as not executed, u
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray, sum_by_group
 from rmab.estimation.statistics import Statistics
+from rmab.live.cells import FIELDS, is_known
 from rmab.live.ledger import Ledger
 from rmab.live.stays import ALWAYS
 
@@ -45,6 +47,25 @@ def transitions(ledger: Ledger, period: int) -> Transitions:
         listed[list(record.rules)] = 1
         executed = np.where((executed < 0) & (listed == 0), 0, executed)
     return Transitions(before, executed, cells.states(count), listed, cells.rewards(count))
+
+
+def uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str, int]:
+    """Return how many of these arms are reported in a period without being counted as a transition yet, by what is unknown.
+
+    'start': the state at the start of the period; 'executed'; 'state': the state at its end.
+    """
+    seen, cells, count = transitions(ledger, period), ledger.cell(period), len(ledger.ids)
+    arms = np.array(sorted({ledger.place[one] for one in ids if one in ledger.place}), dtype=np.int64)
+    told = np.zeros(count, dtype=bool)
+    for name in FIELDS:
+        told |= is_known(name, cells.read(name, count))
+    found, left = {}, arms[told[arms]]
+    for what, values in (("start", seen.before), ("executed", seen.executed), ("state", seen.after)):
+        unknown = values[left] < 0
+        if unknown.any():
+            found[what] = int(unknown.sum())
+        left = left[~unknown]
+    return found
 
 
 class Observer:

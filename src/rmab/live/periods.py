@@ -149,6 +149,19 @@ class Rhythm(BaseModel):
         when = (EPOCH + timedelta(seconds=at)).astimezone(ZoneInfo(self.zone))
         return when.isoformat(timespec="seconds" if when.second else "minutes")
 
+    def current(self) -> int | None:
+        """Return the number of the period that it is now; None if periods are plain numbers.
+
+        Weeks, days and months follow the local date of this machine.
+        """
+        now = datetime.now().astimezone()
+        year, week, _ = now.isocalendar()
+        labels = {"date": f"{now:%Y-%m-%d}", "month": f"{now:%Y-%m}", "week": f"{year}-W{week:02d}"}
+        if self.kind == "number":
+            return None
+        place = int(now.timestamp()) if self.kind == "time" else self._place(labels[self.kind])
+        return (place - self.first) // self.step
+
     @property
     def unit(self) -> str:
         """The name of one period: 'week', 'day', 'period'."""

@@ -68,6 +68,13 @@ class Model:
         """Whether there are observations with and without an action."""
         return bool((self.visits.sum(axis=(0, 1)) > 0).all())
 
+    @property
+    def ignorance(self) -> str:
+        """Why a plan cannot be made with it; empty if one can."""
+        if not self.knows_effect:
+            return "no report shows the effect of an action yet"
+        return "no reward has been reported yet" if np.ptp(self.reward) <= 0 else ""
+
     def effect(self) -> tuple[FloatArray, FloatArray]:
         """Two (G, S): the effect of a decision on the reward of its period, and the variance of that estimate."""
         gain = np.diff(self.reward, axis=2)[..., 0] * self.reach[:, np.newaxis]

@@ -44,27 +44,29 @@ class Programme(Reader):
                 raise ModelError(f"this is the programme as of event {self._frozen_at}, which is read-only")
 
             change: Change | None = None
+            without: Ledger | None = None  # the ledger without the event that is undone
 
             def check(connection: sa.Connection, head: int, digest: str) -> None:
-                nonlocal change
+                nonlocal change, without
                 self._catch_up(connection, head, digest)
                 change = self._ledger.check(body)
                 if isinstance(body, Undo):
                     with raised_as(ModelError, f"undo of event {body.event}: "):
-                        Ledger.replay(self.journal.read(connection), self._ledger.undone | {body.event})
+                        without = Ledger.replay(self.journal.read(connection), self._ledger.undone | {body.event})
 
             event, is_new = self.journal.append(body, stamp, check, expected=expected)
             if is_new:
-                self._fold(event, change)
+                self._fold(event, change, without)
             return event
 
-    def _fold(self, event: Event, change: Change | None) -> None:
+    def _fold(self, event: Event, change: Change | None, without: Ledger | None) -> None:
         """Fold an event that is committed: the journal already has it, and is read again if folding fails."""
         try:
-            if event.kind == "undo":
-                self._ledger, self._observer = Ledger(), Observer()
-            else:
+            if without is None:
                 self._ledger.advance(event, change)
+            else:
+                without.advance(event, None)
+                self._ledger, self._observer = without, Observer()
         except BaseException:
             self._ledger, self._observer = Ledger(), Observer()
             raise
@@ -158,9 +160,10 @@ class Programme(Reader):
         Parameters
         ----------
         period : label
-            The period, such as '2026-W47'. Periods before the last decided one, and far ahead, are rejected.
+            The period, such as '2026-W47'. It is rejected if a later one is decided, or if it is far after all known ones:
+            by more than 4 periods and more than a day.
         skip : bool
-            Allow a period far ahead.
+            Allow a period that is far from all known ones.
         issued : int, optional
             Event of a list that `ask_ahead` issued for this period and that was used: it becomes the decision.
 
@@ -247,7 +250,7 @@ class Programme(Reader):
                 check_past(ledger, body.period)
         return self.write(body, self._stamp(key)).sequence
 
-    def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
+    def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "", skip: bool = False) -> int:
         """Report what happened in a period: late, in parts, repeated, in any order.
 
         Parameters
@@ -261,17 +264,19 @@ class Programme(Reader):
             Idempotency key.
         client_at : str, optional
             Time of the client's clock; it is recorded only.
+        skip : bool
+            Allow a period that is far from all known ones.
 
         Raises
         ------
         LogError
             Lists every wrong row, and every row that contradicts an earlier report; use `correct` for these.
         """
-        return self.record(period, rows, key=key, client_at=client_at)
+        return self.record(period, rows, key=key, client_at=client_at, skip=skip)
 
-    def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
-        """Replace earlier reports of a period; rows as in `tell`. Empty cells change nothing."""
-        return self.record(period, rows, reason=reason, key=key)
+    def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None, skip: bool = False) -> int:
+        """Replace earlier reports of a period; rows and `skip` as in `tell`. Empty cells change nothing."""
+        return self.record(period, rows, reason=reason, key=key, skip=skip)
 
     def record(
         self,
@@ -282,6 +287,7 @@ class Programme(Reader):
         key: str | None = None,
         client_at: str = "",
         dry_run: bool = False,
+        skip: bool = False,
     ) -> int:
         """Like `tell`, or like `correct` if a reason is given; dry_run: only check, and return 0."""
         config = self.config
@@ -289,7 +295,7 @@ class Programme(Reader):
         kind, fields = Tell if reason is None else Correct, {**columns, "reason": reason or ""}
         number = config.rhythm.number(period)
         with self.ledger() as ledger:
-            check_report(ledger, number)
+            check_report(ledger, number, skip=skip)
             if findings.errors:  # with all conflicts of these rows with the journal
                 find_wrong(ledger, kind.model_construct(period=number, **fields), findings)
                 findings.stop()
@@ -299,11 +305,16 @@ class Programme(Reader):
                 return 0
         return self.write(body, self._stamp(key, client_at)).sequence
 
-    def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
-        """Declare that reports of arms will never arrive; by default of all arms without one. Late ones still count."""
+    def missing(
+        self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None, skip: bool = False
+    ) -> int:
+        """Declare that reports of arms will never arrive; by default of all arms without one. Late ones still count.
+
+        skip: allow a period that is far from all known ones.
+        """
         number = self._number(period)
         with self.ledger() as ledger:
-            check_report(ledger, number)
+            check_report(ledger, number, skip=skip)
             silent = ledger.is_present(number) & (ledger.cell(number).states(len(ledger.ids)) < 0)
             ids = [ledger.ids[n] for n in np.flatnonzero(silent)] if arms is None else as_ids(arms)
         if not ids:

@@ -76,6 +76,18 @@ class Reader:
         with self._lock, reading(self.store.engine) as connection:
             self._catch_up(connection, *self.journal.head(connection))
 
+    def known_budget(self, period: int | None) -> tuple[int, int] | None:
+        """Return a period and its budget as last read, without waiting for the store or for other threads.
+
+        None stands for the period after all known ones. The answer is None if nothing has been read.
+        """
+        ledger = self._ledger
+        if ledger.config is None:
+            return None
+        if period is None:
+            period = max([*ledger.decisions, *ledger.cells], default=(ledger.stays.last_first or 0) - 1) + 1
+        return period, ledger.budget(period)
+
     def _catch_up(self, connection: sa.Connection, head: int, digest: str) -> None:
         """Fold the events that are new; StoreError if the journal does not continue what was read before."""
         ledger = self._ledger

@@ -207,11 +207,11 @@ class RemoteProgramme:
         names = {"add": [str(one) for one in add], "remove": [str(one) for one in remove]}
         return self._post("/overrides", {"period": label, **names, "reason": reason}, key)
 
-    def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "") -> int:
-        return self.record(period, rows, key=key, client_at=client_at)
+    def tell(self, period: object, rows: Any, *, key: str | None = None, client_at: str = "", skip: bool = False) -> int:
+        return self.record(period, rows, key=key, client_at=client_at, skip=skip)
 
-    def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None) -> int:
-        return self.record(period, rows, reason=reason, key=key)
+    def correct(self, period: object, rows: Any, *, reason: str, key: str | None = None, skip: bool = False) -> int:
+        return self.record(period, rows, reason=reason, key=key, skip=skip)
 
     def record(
         self,
@@ -222,14 +222,17 @@ class RemoteProgramme:
         key: str | None = None,
         client_at: str = "",
         dry_run: bool = False,
+        skip: bool = False,
     ) -> int:
         columns = {name: [_value(one) for one in values] for name, values in as_columns(rows).items()}
         body = {"period": str(period), "rows": columns, "reason": reason, "client_at": client_at, "dry_run": dry_run}
-        return self._post("/observations", body, key)
+        return self._post("/observations", {**body, "skip": skip}, key)
 
-    def missing(self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None) -> int:
+    def missing(
+        self, period: object, arms: Sequence[str] | None = None, *, key: str | None = None, skip: bool = False
+    ) -> int:
         ids = None if arms is None else [str(one) for one in arms]
-        return self._post("/missing", {"period": str(period), "arms": ids}, key)
+        return self._post("/missing", {"period": str(period), "arms": ids, "skip": skip}, key)
 
     def undo(self, event: int, *, reason: str, key: str | None = None) -> int:
         return self._post("/undo", {"event": as_integer(event, "event"), "reason": reason}, key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 from rmab.common.files import read_file
 from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError, ModelError
+from rmab.live.observing import uncounted
 from rmab.live.programme import Programme
 from rmab.live.rows import COLUMNS, LineOf, as_text, relocated, state_codes
 from rmab.logs.delimited import CsvText
@@ -37,6 +39,12 @@ class Sheet:
     columns: dict[str, list[Any]]
     line_of: LineOf
     digest: str
+
+
+def find_uncounted(p: Programme, period: object, ids: Iterable[Any]) -> dict[str, int]:
+    """Return how many of these arms are reported in a period without being counted yet, by what is unknown."""
+    with p.ledger() as ledger:
+        return uncounted(ledger, ledger.declared.rhythm.number(period), map(as_text, ids))
 
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
@@ -61,18 +69,31 @@ def parse_sheet(name: str, content: bytes) -> Sheet:
 
 
 def tell_file(
-    p: Programme, period: object, path: str | os.PathLike[str], *, reason: str | None = None, dry_run: bool = False
+    p: Programme,
+    period: object,
+    path: str | os.PathLike[str],
+    *,
+    reason: str | None = None,
+    dry_run: bool = False,
+    skip: bool = False,
 ) -> tuple[int, int]:
     """Report a file (as a correction if a reason is given); return the number of rows and of the event, 0 for a dry run.
 
     Columns are those of `Programme.tell`. A list that `ask` wrote and somebody filled in is accepted: its other columns are
     ignored.
     """
-    return tell_sheet(p, period, read_sheet(path), reason=reason, dry_run=dry_run)
+    return tell_sheet(p, period, read_sheet(path), reason=reason, dry_run=dry_run, skip=skip)
 
 
 def tell_sheet(
-    p: Programme, period: object, sheet: Sheet, *, reason: str | None = None, dry_run: bool = False, key: str | None = None
+    p: Programme,
+    period: object,
+    sheet: Sheet,
+    *,
+    reason: str | None = None,
+    dry_run: bool = False,
+    skip: bool = False,
+    key: str | None = None,
 ) -> tuple[int, int]:
     """Like `tell_file`, for a file that was already read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
@@ -93,7 +114,7 @@ def tell_sheet(
 
     try:
         key = key or _file_key(p, "tell" if reason is None else "correct", period, sheet)
-        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run or bool(misplaced))
+        event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run or bool(misplaced), skip=skip)
     except LogError as error:
         found = relocated(error, sheet.path, "line", line_of)
         raise LogError(sheet.path, [*misplaced, *found.problems]) from error

@@ -43,10 +43,10 @@ class Machine:
         queue = folder / f"{abs(hash(p.name))}.queue"
         self.controller = Controller(p, arms, safe=self._choose, queue=queue, lifetime=lifetime)
 
-    def decide(self, states: Mapping[str, str]) -> Command:
-        """Return what to do, for arms in these states; all arms must be given."""
+    def decide(self, states: Mapping[str, str], period: str | None = None) -> Command:
+        """Return what to do, for arms in these states; all arms must be given. period: whose budget holds."""
         self._check(states)
-        found = self.controller.decide([self.states[states[one]] for one in self.ids])
+        found = self.controller.decide([self.states[states[one]] for one in self.ids], period=period)
         self._turn += 1
         place = {one: n for n, one in enumerate(self.ids)} if found.active else {}
         self._last[[place[one] for one in found.active]] = self._turn
@@ -123,7 +123,10 @@ class Machines:
 async def decide(
     request: Request, name: Name, body: schemas.States, account: Annotated[Account, Depends(find_caller)]
 ) -> dict[str, Any]:
-    """Return what to do now, for arms in these states, from the last plan. Nothing is recorded: report what was executed."""
+    """Return what to do now, for arms in these states, from the last plan and within the budget of the period.
+
+    Nothing is recorded: report what was executed.
+    """
     if not account.may("operator", name):
         await run_in_threadpool(find_programme, request, account, name, "operator")
         raise Problem(403, "role", "this needs the role 'operator'")
@@ -132,5 +135,5 @@ async def decide(
     if machine is None:
         p = await run_in_threadpool(find_programme, request, account, name, "operator")
         machine = await run_in_threadpool(machines.make, p, body.states)
-    found = machine.decide(body.states)
-    return {"active": list(found.active), "plan_age": finite(found.plan_age), "safe": found.safe, "expires": found.expires}
+    found = machine.decide(body.states, body.period)
+    return {**vars(found), "active": list(found.active), "plan_age": finite(found.plan_age)}

@@ -13,6 +13,8 @@ EngineName = Annotated[  # only a name: nothing that would import code
     str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$", description="Method for the index.", examples=["sampled", "mean"])
 ]
 Text = str | int | float | bool | None
+FAR = "Allow a period that is far from all known ones: by more than 4 periods and more than a day."
+Skip = Field(False, description=FAR)
 
 
 class Body(BaseModel):
@@ -55,6 +57,7 @@ class Report(Body):
     )
     client_at: str = Field("", max_length=40, description="The time of the client's clock; only recorded.")
     dry_run: bool = Field(False, description="Only check, without writing.")
+    skip: bool = Skip
 
 
 class Arms(Body):
@@ -102,6 +105,7 @@ class Missing(Body):
 
     period: Period
     arms: list[ArmId] | None = None
+    skip: bool = Skip
 
 
 class UndoEvent(Body):
@@ -123,6 +127,7 @@ class States(Body):
     """The state of every arm now."""
 
     states: dict[ArmId, str] = Field(min_length=1, examples=[{"spot-1": "waiting", "spot-2": "idle"}])
+    period: Period | None = Field(None, description="The period whose budget holds; by default the current one.")
 
 
 class Written(BaseModel):
@@ -130,6 +135,16 @@ class Written(BaseModel):
 
     event: int
     rows: int = 0
+
+
+class Reported(Written):
+    """The event of reports, and how many of their arms are not counted as transitions yet."""
+
+    not_counted: int | None = Field(description="Number of reported arms that are not counted yet; null for a dry run.")
+    lacking: dict[str, int] = Field(
+        description="The same by what is unknown: start (the state at the start of the period), executed, or state.",
+        examples=[{"executed": 2}],
+    )
 
 
 class Row(BaseModel):
@@ -165,6 +180,9 @@ class CommandOut(BaseModel):
     plan_age: float | None = Field(description="Age of the plan in seconds; null if there is none.")
     safe: bool = Field(description="Whether the declared fallback decided, because there is no usable plan.")
     expires: float = Field(description="Seconds since 1970; afterwards fall back to a safe default.")
+    period: str = Field(description="The period whose budget holds.")
+    budget: int
+    warning: str = Field(description="Why the fallback decided, or what failed in the background; empty if nothing did.")
 
 
 class EventOut(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -13,7 +13,8 @@ from starlette.responses import Response
 from rmab.errors import ModelError
 from rmab.estimation.statistics import Statistics
 from rmab.live.programme import Programme
-from rmab.live.spreadsheets import Sheet, join_sheet, parse_sheet, tell_sheet
+from rmab.live.rows import as_columns
+from rmab.live.spreadsheets import Sheet, find_uncounted, join_sheet, parse_sheet, tell_sheet
 from rmab.live.wire import decision_to_json
 from rmab.service import schemas
 from rmab.service.access import Access, Administering, Answers, Key, Operating, check_rows
@@ -78,7 +79,7 @@ def ask(
     access: Operating,
     period: str,
     issued: Annotated[int | None, Query(ge=1, le=2**53, description="Event of a list issued ahead that was used.")] = None,
-    skip: Annotated[bool, Query(description="Allow a period far ahead.")] = False,
+    skip: Annotated[bool, Query(description=schemas.FAR)] = False,
     format: Format = "json",
     everybody: Annotated[bool, Query(description="Rows of all arms, not only of those on the list.")] = False,
 ) -> Response:
@@ -105,36 +106,44 @@ def _tag(p: Programme, period: str) -> str:
     return decision_tag(p.decision(period) if is_decided else None)
 
 
-@router.post("/programmes/{name}/observations", response_model=schemas.Written, openapi_extra=_documented(schemas.Report))
+@router.post("/programmes/{name}/observations", response_model=schemas.Reported, openapi_extra=_documented(schemas.Report))
 async def report(
     request: Request,
     access: Operating,
     period: PeriodOfFile = None,
     reason: Annotated[str | None, Query(max_length=2000, description="For a file: why a correction is needed.")] = None,
     dry_run: Annotated[bool, Query(description="For a file: only check, without writing.")] = False,
+    skip: Annotated[bool, Query(description=f"For a file: {schemas.FAR}")] = False,
 ) -> dict[str, Any]:
     """Report what happened in a period; a body is accepted as a whole, or rejected with all wrong rows or lines."""
     body = await _content(request, schemas.Report)
-    return await run_in_threadpool(_report, request, access, body, period, reason, dry_run)
+    options = {"reason": reason, "dry_run": dry_run, "skip": skip}
+    return await run_in_threadpool(_report, request, access, body, period, options)
 
 
 def _report(
-    request: Request, access: Access, body: BaseModel | Sheet, period: str | None, reason: str | None, dry_run: bool
+    request: Request, access: Access, body: BaseModel | Sheet, period: str | None, options: dict[str, Any]
 ) -> dict[str, Any]:
     if isinstance(body, Sheet):
         if period is None:
             raise ModelError("period is missing; give the period of the file, for example ?period=2026-W47", field="period")
-        check_reason(reason)
-        count, event = access.write(lambda p: tell_sheet(p, period, body, reason=reason, dry_run=dry_run, key=access.key))
-        return {"event": event, "rows": count}
+        check_reason(options["reason"])
+        count, event = access.write(lambda p: tell_sheet(p, period, body, **options, key=access.key))
+        return _reported(access.p, event, count, period, body.columns["arm"])
     assert isinstance(body, schemas.Report)
     check_reason(body.reason)
     rows = body.rows
     count = max((len(one) for one in rows.values()), default=0) if isinstance(rows, Mapping) else len(rows)
     check_rows(count, request)
-    options: dict[str, Any] = {"reason": body.reason, "client_at": body.client_at, "dry_run": body.dry_run}
+    options = body.model_dump(include={"reason", "client_at", "dry_run", "skip"})
     event = access.write(lambda p: p.record(body.period, rows, key=access.key, **options))
-    return {"event": event, "rows": count}
+    return _reported(access.p, event, count, body.period, as_columns(rows)["arm"])
+
+
+def _reported(p: Programme, event: int, rows: int, period: str, ids: Iterable[Any]) -> dict[str, Any]:
+    """Return the answer to reports; event 0 is a dry run."""
+    lacking = find_uncounted(p, period, ids) if event else {}
+    return {"event": event, "rows": rows, "not_counted": sum(lacking.values()) if event else None, "lacking": lacking}
 
 
 def check_reason(reason: str | None) -> None:
@@ -187,7 +196,7 @@ def override(request: Request, access: Operating, body: schemas.Override) -> dic
 def missing(request: Request, access: Operating, body: schemas.Missing) -> dict[str, Any]:
     """Declare that reports of a period will never arrive; late ones still count."""
     check_rows(len(body.arms or ()), request)
-    event = access.write(lambda p: p.missing(body.period, body.arms, key=access.key))
+    event = access.write(lambda p: p.missing(body.period, body.arms, key=access.key, skip=body.skip))
     return {"event": event, "rows": len(body.arms or ())}
 
 
