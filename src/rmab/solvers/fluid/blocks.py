@@ -70,7 +70,8 @@ class Blocks(ReadOnly):
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         start = np.zeros((len(first), arms.states))
         masses = problem.start_masses if weights is None else problem.start_masses * weights[:, np.newaxis]
-        np.add.at(start, block_of.reshape(-1), masses)
+        order = np.lexsort(masses.T) if problem.start.ndim > 1 else slice(None)  # the order of arms must not change the sums
+        np.add.at(start, block_of.reshape(-1)[order], masses[order])
         kernels = np.ascontiguousarray(cells(arms.group_kernels[arms.group_of[first]], phases))
         kernels = kernels if problem.discount == 1.0 else kernels * problem.discount
         pays = np.ascontiguousarray(by_arm[first].reshape(-1, arms.states, 2))
@@ -178,6 +179,29 @@ class Blocks(ReadOnly):
         """Return the dual value at these prices >= 0 (H,): no policy within the budget (H,) earns more, by weak duality."""
         values, _ = self.values(prices)
         return float((self.start * values[:, 0]).sum() + budget @ prices)
+
+    def ordered(self) -> tuple[Blocks, IntArray]:
+        """Return the blocks ordered by what they contain, like ones joined, and where each of these is (C,).
+
+        Optimal plans and prices are rarely unique, and the order of blocks decides which of them a solver finds, by its
+        pivots or by rounding. In this order the answer does not depend on how the arms are numbered.
+        """
+        first = np.unique(self.block_of, return_index=True)[1]
+        cost = np.zeros(self.count) if self.weights is None else self.weights[first]
+        rows = [np.add(one, 0.0).reshape(self.count, -1) for one in (self.kernels, self.reward, cost, self.start)]  # no -0.0
+        contents = [(b"".join(one.tobytes() for one in row[:3]), row[3].tobytes()) for row in zip(*rows, strict=True)]
+        order = np.array(sorted(range(self.count), key=contents.__getitem__))
+        number = {like: k for k, like in enumerate(dict.fromkeys(contents[c][0] for c in order))}
+        place = np.array([number[like] for like, _ in contents])
+        of = np.unique(place, return_index=True)[1]
+        start = np.zeros((of.size, self.start.shape[1]))
+        np.add.at(start, place[order], rows[3][order])
+        kernels, reward = (
+            one[of].reshape(-1, *own.shape[1:]) for one, own in zip(rows, (self.kernels, self.reward), strict=False)
+        )
+        by_state = None if self.by_state is None else self.by_state.joined(place, of)
+        joined = (frozen(kernels), frozen(reward), frozen(start), frozen(place[self.block_of]))
+        return Blocks(*joined, self.phase_of, self.budget, self.exact, self.weights, by_state), place
 
     def same_rewards(self, other: Blocks) -> bool:
         """Return whether every arm has the same reward."""
