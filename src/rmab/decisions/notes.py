@@ -46,8 +46,10 @@ def write_notes(
             "states all chances, so that what it brings can be measured"
         )
     elif random_share > 0:
-        places = f"{rules.budget} places" if candidates.cost is None else "the places of each cost"
-        notes.append(f"the random share of {places} is less than half a place: nobody is drawn")
+        why = f"the random share of {rules.budget} places is less than half a place"
+        if candidates.cost is not None:
+            why = "it takes two places and another arm of the same cost, and a random share of half a place"
+        notes.append(f"nobody is drawn: {why}")
     if rules.custom:
         notes.append(f"chances are given the choice of {'the floor and ' if rules.floor else ''}custom rules")
     notes += _ties(candidates, choice, rules)
