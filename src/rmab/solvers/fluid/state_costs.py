@@ -41,8 +41,8 @@ class StateCosts(ReadOnly):
 
     def joined(self, place: IntArray, of: IntArray) -> StateCosts:
         """Return the data of joined blocks: place (C,) the new number of each, of (D,) one of the old ones for each."""
-        arms = np.bincount(place, weights=self.arms)
-        return StateCosts(*map(frozen, (self.cost[of], self.least[of], arms, self.barred[of])), self.span)
+        arms = frozen(np.bincount(place, weights=self.arms))
+        return StateCosts(frozen(self.cost[of]), frozen(self.least[of]), arms, frozen(self.barred[of]), self.span)
 
     def base(self, phase_of: IntArray, discounts: FloatArray) -> float:
         """Return the sum of the least rewards in an episode, discounted (H,)."""
