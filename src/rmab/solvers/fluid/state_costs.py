@@ -41,7 +41,7 @@ class StateCosts(ReadOnly):
 
     def joined(self, place: IntArray, of: IntArray) -> StateCosts:
         """Return the data of joined blocks: place (C,) the new number of each, of (D,) one of the old ones for each."""
-        arms = frozen(np.bincount(place, weights=self.arms))
+        arms = frozen(np.bincount(place, weights=self.arms).astype(np.float64))
         return StateCosts(frozen(self.cost[of]), frozen(self.least[of]), arms, frozen(self.barred[of]), self.span)
 
     def base(self, phase_of: IntArray, discounts: FloatArray) -> float:
