@@ -280,3 +280,41 @@ def test_costs_that_no_plan_can_hold_are_refused_before_planning(fitted: rmab.da
 def test_a_random_share_of_single_places_says_what_it_takes() -> None:
     found = decide(dict.fromkeys("abcdef", 1.0), budget=4, cost=[1, 1, 2, 2, 3, 3], random_share=0.5)
     assert "nobody is drawn: it takes two places and another arm of the same cost" in " ".join(found.notes)
+
+
+def test_notes_say_why_money_is_left(fitted: rmab.data.Fit) -> None:
+    index, cost = {"a": 1.0, "b": 0.5, "c": 0.2}, [1, 2, 3]
+    assert "; no more fits;" in decide(index, budget=4, cost=cost).notes[0]
+    assert "; an action is not expected to help anybody else;" in decide(index, budget=9, cost=cost).notes[0]
+    assert "; caps and must_not leave no more;" in decide(index, budget=9, cost=cost, must_not=["c"]).notes[0]
+    capped = {"groups": {"g": ["x", "x", "y"]}, "caps": {"g=x": 1}}
+    assert "; caps and must_not leave no more;" in decide(index, budget=9, cost=cost, **capped).notes[0]  # type: ignore[arg-type]
+    prices = np.where(np.arange(len(fitted.ids)) % 2, 20.0, 50.0)
+    small = decide(fitted, budget=5, cost=prices)  # everybody costs more: a plan gives nobody an index
+    assert "0 calls cost 0 of 5; no more fits" in " ".join(small.notes)
+    assert all("does not fit: it costs" in one for one in small.reasons)
+
+
+def test_fairer_lists_leave_the_drawn_places_out() -> None:
+    """The price of fairness compares lists that may spend the same: 20 less what the drawn places cost."""
+    index = {f"a{k}": 1.0 if k < 20 else 0.4 for k in range(40)}
+    groups = {"side": ["north"] * 20 + ["south"] * 20}
+    plain, mixed = (
+        decide(index, budget=20, cost=[1.0, 2.0] * 20, groups=groups, random_share=share, seed=3) for share in (0.0, 0.2)
+    )
+    for found in (plain, mixed):
+        (unfair,) = found.fairness
+        assert found.cost is not None
+        by_index = np.array([one == INDEX for one in found.rule])
+        spent = float(found.cost[by_index].sum())
+        assert unfair.total == pytest.approx(spent)  # of the north, all of index 1
+        assert unfair.cost == pytest.approx(0.6 * (spent - fair_spent(found, spent)))
+
+
+def fair_spent(found: Decision, budget: float) -> float:
+    """What the fairer list spends in the north, by hand: half of the places at most, the expensive ones first."""
+    most, left, spent = int(np.ceil(found.active.sum() / 2)), budget, 0.0
+    for cost in [2.0] * 10 + [1.0] * 10:
+        if most and cost <= left:
+            most, left, spent = most - 1, left - cost, spent + cost
+    return spent

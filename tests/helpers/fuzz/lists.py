@@ -115,7 +115,7 @@ def check_costs(programme: Programme, found: Any, by: dict[str, set[int]]) -> No
     cost, worth, waited = programme.cost, list(programme.index.values()), programme.given["waited"]
     assert cost is not None
     left_out = {k for k, reason in enumerate(found.reasons) if reason.startswith("left out at random")}
-    chosen, left = by["index"] | left_out, programme.budget * (1 + 1e-9) - sum(cost[k] for k in by["name"])
+    chosen, left = by["index"] | left_out, (programme.budget - sum(cost[k] for k in by["name"])) * (1 + 1e-9)
     before = set(by["name"])
     free = [k for k in range(len(cost)) if k not in before | programme.out and worth[k] > 0]
     for block in sorted({(-worth[k], -waited[k], -cost[k]) for k in free}):
