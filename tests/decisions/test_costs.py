@@ -318,3 +318,12 @@ def fair_spent(found: Decision, budget: float) -> float:
         if most and cost <= left:
             most, left, spent = most - 1, left - cost, spent + cost
     return spent
+
+
+def test_ids_that_a_spreadsheet_changed_are_hinted_at(tmp_path: Path) -> None:
+    (tmp_path / "costs.csv").write_text("id,cost\n42,3\n0107,2\n")
+    index = {"0042": 1.0, "0107": 0.5}
+    with pytest.raises(ModelError, match=r"cost is missing for '0042'; did you mean '42'\?"):
+        decide(index, budget=5, cost=tmp_path / "costs.csv")
+    with pytest.raises(ModelError, match=r"must: unknown arm '42'; did you mean '0042'\?"):
+        decide(index, budget=1, must=["42"])

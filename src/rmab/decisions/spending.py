@@ -24,6 +24,7 @@ from rmab.errors import ModelError
 from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
 from rmab.logs.findings import Findings, list_some, quote
 from rmab.logs.header import Source
+from rmab.logs.slips import suggest_spelling
 from rmab.logs.source import open_source
 
 ROUNDING = 1e-9  # relative tolerance of a budget
@@ -50,8 +51,10 @@ def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
         table = {str(one): value for one, value in cost.items()}
         if len(table) < len(cost):
             raise ModelError("cost has an id twice, as text and as something else; keep one", field="cost")
-        if missing := [quote(one) for one in ids if one not in table]:
-            raise ModelError(f"cost is missing for {list_some(missing)}", field="cost")
+        if missing := [one for one in ids if one not in table]:
+            known = set(ids)
+            hint = suggest_spelling(missing, (one for one in table if one not in known))
+            raise ModelError(f"cost is missing for {list_some([quote(one) for one in missing])}{hint}", field="cost")
         cost = [table[one] for one in ids]
     given = as_floats(cost, "cost")
     if given.shape not in ((), (len(ids),)):
