@@ -33,7 +33,7 @@ def problem(rng: np.random.Generator, kind: str, noise: float) -> tuple[dict[str
         reward = reward[own]
     elif kind == "alike":  # identical arms that nobody declared as such
         own = np.array([0, 0, 1, 1, 1])
-        given |= {"kernels": given["kernels"][own]}
+        given |= {"kernels": given["kernels"][own], "start": rng.dirichlet(np.ones(STATES), size=COUNT)}
         reward = reward[own]
     elif kind == "exact":
         given |= {"exact": True}
@@ -66,27 +66,23 @@ def test_plans_do_not_depend_on_the_order_of_arms(kind: str, noise: float, metho
             np.testing.assert_array_equal(tables[0][order], tables[1])
 
 
-@pytest.mark.parametrize("index", ["lagrangian", "occupancy"])
-@pytest.mark.parametrize("seed", [21, 35, 57])
-def test_oracles_fulfil_the_contract_where_prices_are_not_unique(seed: int, index: str) -> None:
-    """Its clause `relabelling` was broken: an index changed by up to 3 when arms were reordered."""
+@pytest.mark.parametrize("seed", [16, 40])
+@pytest.mark.parametrize(("name", "options"), [("lagrangian", {}), ("oracle", {}), ("oracle", {"index": "occupancy"})])
+def test_learners_fulfil_the_contract_where_prices_are_not_unique(name: str, options: dict[str, Any], seed: int) -> None:
+    """The clause `relabelling` was broken: an index changed by up to 4 when arms were reordered."""
     rng = np.random.default_rng(seed)
-    given, _ = problem(rng, "alike", 1e-9)
+    given, _ = problem(rng, "single", 1e-9)
     rewards = rng.integers(0, 3, size=(3, COUNT, STATES, 2)).astype(float)
     task = rmab.Task.from_rewards(build(given, np.arange(COUNT)), rewards, low=0, high=2)
-    check_learner(rmab.make_learner("oracle", index=index), task, episodes=3)
-    check_learner(rmab.make_learner("lagrangian"), task, episodes=3)
+    check_learner(rmab.make_learner(name, **options), task, episodes=3)
 
 
 def test_negative_zeros_do_not_order_blocks() -> None:
-    """Arms of a group may be paid 0.0 and -0.0, which are equal."""
-    rng = np.random.default_rng(3)
-    given, reward = problem(rng, "grouped", 0.0)
-    plans = []
-    for signs in (
-        np.where([True, False, False, False, False], -1.0, 1.0),
-        np.where([False, True, True, True, True], -1.0, 1.0),
-    ):
-        paid = np.where(reward == 0, np.copysign(0.0, signs)[:, np.newaxis, np.newaxis], reward)
-        plans.append(solve_fluid(build(given, np.arange(COUNT)), paid, method="highs"))
-    np.testing.assert_array_equal(plans[0].prices, plans[1].prices)
+    """0.0 and -0.0 are equal, and so are the problems."""
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        given, reward = problem(rng, "single", 1e-9)
+        given["kernels"][:] = given["kernels"][0]  # so that rewards decide
+        signed = np.where(reward == 0, np.copysign(0.0, rng.normal(size=(COUNT, 1, 1))), reward)
+        plans = [solve_fluid(build(given, np.arange(COUNT)), paid, method="highs") for paid in (reward, signed)]
+        np.testing.assert_array_equal(plans[0].prices, plans[1].prices)
