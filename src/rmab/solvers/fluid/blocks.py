@@ -15,6 +15,8 @@ they may use are all weighted by discount ** h, and values and prices are those 
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -186,22 +188,27 @@ class Blocks(ReadOnly):
         Optimal plans and prices are rarely unique, and the order of blocks decides which of them a solver finds, by its
         pivots or by rounding. In this order the answer does not depend on how the arms are numbered.
         """
+        if self.count == 1:
+            return self, np.zeros(1, dtype=np.int64)
         first = np.unique(self.block_of, return_index=True)[1]
         cost = np.zeros(self.count) if self.weights is None else self.weights[first]
-        rows = [np.add(one, 0.0).reshape(self.count, -1) for one in (self.kernels, self.reward, cost, self.start)]  # no -0.0
-        contents = [(b"".join(one.tobytes() for one in row[:3]), row[3].tobytes()) for row in zip(*rows, strict=True)]
-        order = np.array(sorted(range(self.count), key=contents.__getitem__))
-        number = {like: k for k, like in enumerate(dict.fromkeys(contents[c][0] for c in order))}
-        place = np.array([number[like] for like, _ in contents])
+        rows = [one.reshape(self.count, -1) for one in (self.kernels, self.reward, cost, self.start)]
+        like = [_digest(one[c] for one in rows[:3]) for c in range(self.count)]
+        order = sorted(range(self.count), key=lambda c: (like[c], _digest([rows[3][c]])))
+        number = {one: k for k, one in enumerate(dict.fromkeys(like[c] for c in order))}
+        place = np.array([number[one] for one in like])
+        if np.array_equal(place, np.arange(self.count)):
+            return self, place
         of = np.unique(place, return_index=True)[1]
         start = np.zeros((of.size, self.start.shape[1]))
-        np.add.at(start, place[order], rows[3][order])
+        np.add.at(start, place[order], self.start[order])
         kernels, reward = (
-            one[of].reshape(-1, *own.shape[1:]) for one, own in zip(rows, (self.kernels, self.reward), strict=False)
+            frozen(own.reshape(self.count, -1, *own.shape[1:])[of].reshape(-1, *own.shape[1:]))
+            for own in (self.kernels, self.reward)
         )
         by_state = None if self.by_state is None else self.by_state.joined(place, of)
-        joined = (frozen(kernels), frozen(reward), frozen(start), frozen(place[self.block_of]))
-        return Blocks(*joined, self.phase_of, self.budget, self.exact, self.weights, by_state), place
+        rest = (self.phase_of, self.budget, self.exact, self.weights, by_state)
+        return Blocks(kernels, reward, frozen(start), frozen(place[self.block_of]), *rest), place
 
     def same_rewards(self, other: Blocks) -> bool:
         """Return whether every arm has the same reward."""
@@ -215,6 +222,14 @@ class Blocks(ReadOnly):
             weights = self.by_state.cost[self.block_of, self.phase_of[step], states]
         np.add.at(masses, (self.block_of, states), weights)
         return masses
+
+
+def _digest(tables: Iterable[FloatArray]) -> bytes:
+    """Return a hash of what some tables contain; 0.0 and -0.0 are the same."""
+    found = hashlib.blake2b(digest_size=16)
+    for one in tables:
+        found.update(np.add(one, 0.0).data)
+    return found.digest()
 
 
 def _with_forced(
