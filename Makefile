@@ -86,8 +86,9 @@ boundscheck: $(READY) ## tests of compiled code with array bounds checks
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST) -m compiled
 
 MINUTES ?= 3
-fuzz: $(READY) ## random models, logs, lists, files and arguments, checked independently (make fuzz MINUTES=120)
-	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES)
+FIRST ?= 0
+fuzz: $(READY) ## random models, logs, lists, files and arguments, checked independently (make fuzz MINUTES=120 FIRST=1000000)
+	@$(BIN)/python tests/helpers/fuzz --minutes $(MINUTES) --first $(FIRST)
 
 messages: $(READY) ## every error message of the library, by file and line, for review
 	@$(BIN)/python tests/helpers/messages.py

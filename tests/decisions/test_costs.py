@@ -215,3 +215,115 @@ def test_a_file_of_costs_is_checked_line_by_line(tmp_path: Path) -> None:
     policy = rmab.IndexPolicy([[1.0], [2.0]], 1)
     with pytest.raises(ModelError, match="cost cannot be combined with a policy"):
         decide(policy, states=[0, 0], cost=2)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["id,cost", 'a,"1,200"', "b,950"], "line 2: '1,200' in column 'cost' may be 1200 or 1.200; write 1200 or 1.2000"),
+        (["id;cost", "a;1.200", "b;950"], "line 2: '1.200' in column 'cost' may be 1200 or 1.200"),
+        (
+            ["id;cost", "a;1.200", "b;22,50"],
+            "line 2: '1.200' in column 'cost' is not a number; the decimal sign is a comma here",
+        ),
+        (["id,cost", 'a,"1,200.50"', "b,950"], "line 2: '1,200.50' in column 'cost' is not a number"),
+    ],
+)
+def test_costs_with_thousands_are_refused_and_not_a_thousand_times_too_small(
+    tmp_path: Path, lines: list[str], words: str
+) -> None:
+    (tmp_path / "costs.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(LogError) as caught:
+        decide({"a": 1.0, "b": 2.0}, budget=2000, cost=tmp_path / "costs.csv")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["id;cost", "a;1,5", "b;22,50"],
+        ["id;cost", "a;1,500", "b;22,5"],  # one number shows what the comma is
+        ["id,cost", "a,1.500", "b,22.500"],  # a point in a file with commas
+        ["id,cost", 'a,"1,50"', 'b,"22,500"'],
+    ],
+)
+def test_decimal_signs_of_costs_are_found(tmp_path: Path, lines: list[str]) -> None:
+    (tmp_path / "costs.csv").write_text("\n".join(lines) + "\n")
+    found = decide({"a": 1.0, "b": 2.0}, budget=25, cost=tmp_path / "costs.csv")
+    assert found.cost is not None
+    assert found.cost.tolist() == [1.5, 22.5]
+
+
+def test_costs_of_any_size_and_of_nobody() -> None:
+    index = {"a": 1.0, "b": 0.5, "c": 0.2}
+    assert decide(index, budget=1e300, cost={"a": 1e-300, "b": 1, "c": 2}).ids == ("a", "b", "c")  # int(inf) was raised
+    with pytest.raises(ModelError, match=r"cost: 1e\+308 times 3 arms is too large"):
+        decide(index, budget=1e308, cost={"a": 1e308, "b": 1e308, "c": 1}, must=["a", "b"])
+    with pytest.raises(ModelError, match="cost has an id twice"):
+        decide({"1": 1.0, "2": 0.5}, budget=2, cost={1: 5, "1": 1, "2": 2})
+    assert decide({}, budget=5, cost={}).ids == ()
+
+
+def test_costs_that_no_plan_can_hold_are_refused_before_planning(fitted: rmab.data.Fit) -> None:
+    cost = np.full(len(fitted.ids), 20.0)
+    cost[3] = 1e-6
+    with pytest.raises(
+        ModelError, match=f"cost: '{fitted.ids[3]}' costs 1e-06, less than a millionth of 20; use at least 2e-05"
+    ):
+        decide(fitted, budget=200, cost=cost)
+    cost[3] = 2e-5
+    assert fitted.ids[3] in decide(fitted, budget=200, cost=cost, must=[fitted.ids[3]]).ids
+    cost[4] = 1e12  # never fits, and is no reason to refuse
+    assert decide(fitted, budget=200, cost=cost).spent <= 200
+
+
+def test_a_random_share_of_single_places_says_what_it_takes() -> None:
+    found = decide(dict.fromkeys("abcdef", 1.0), budget=4, cost=[1, 1, 2, 2, 3, 3], random_share=0.5)
+    assert "nobody is drawn: it takes two places and another arm of the same cost" in " ".join(found.notes)
+
+
+def test_notes_say_why_money_is_left(fitted: rmab.data.Fit) -> None:
+    index, cost = {"a": 1.0, "b": 0.5, "c": 0.2}, [1, 2, 3]
+    assert "; no more fits;" in decide(index, budget=4, cost=cost).notes[0]
+    assert "; an action is not expected to help anybody else;" in decide(index, budget=9, cost=cost).notes[0]
+    assert "; caps and must_not leave no more;" in decide(index, budget=9, cost=cost, must_not=["c"]).notes[0]
+    capped = {"groups": {"g": ["x", "x", "y"]}, "caps": {"g=x": 1}}
+    assert "; caps and must_not leave no more;" in decide(index, budget=9, cost=cost, **capped).notes[0]  # type: ignore[arg-type]
+    prices = np.where(np.arange(len(fitted.ids)) % 2, 20.0, 50.0)
+    small = decide(fitted, budget=5, cost=prices)  # everybody costs more: a plan gives nobody an index
+    assert "0 calls cost 0 of 5; no more fits" in " ".join(small.notes)
+    assert all("does not fit: it costs" in one for one in small.reasons)
+
+
+def test_fairer_lists_leave_the_drawn_places_out() -> None:
+    """The price of fairness compares lists that may spend the same: 20 less what the drawn places cost."""
+    index = {f"a{k}": 1.0 if k < 20 else 0.4 for k in range(40)}
+    groups = {"side": ["north"] * 20 + ["south"] * 20}
+    plain, mixed = (
+        decide(index, budget=20, cost=[1.0, 2.0] * 20, groups=groups, random_share=share, seed=3) for share in (0.0, 0.2)
+    )
+    for found in (plain, mixed):
+        (unfair,) = found.fairness
+        assert found.cost is not None
+        by_index = np.array([one == INDEX for one in found.rule])
+        spent = float(found.cost[by_index].sum())
+        assert unfair.total == pytest.approx(spent)  # of the north, all of index 1
+        assert unfair.cost == pytest.approx(0.6 * (spent - fair_spent(found, spent)))
+
+
+def fair_spent(found: Decision, budget: float) -> float:
+    """What the fairer list spends in the north, by hand: half of the places at most, the expensive ones first."""
+    most, left, spent = int(np.ceil(found.active.sum() / 2)), budget, 0.0
+    for cost in [2.0] * 10 + [1.0] * 10:
+        if most and cost <= left:
+            most, left, spent = most - 1, left - cost, spent + cost
+    return spent
+
+
+def test_ids_that_a_spreadsheet_changed_are_hinted_at(tmp_path: Path) -> None:
+    (tmp_path / "costs.csv").write_text("id,cost\n42,3\n0107,2\n")
+    index = {"0042": 1.0, "0107": 0.5}
+    with pytest.raises(ModelError, match=r"cost is missing for '0042'; did you mean '42'\?"):
+        decide(index, budget=5, cost=tmp_path / "costs.csv")
+    with pytest.raises(ModelError, match=r"must: unknown arm '42'; did you mean '0042'\?"):
+        decide(index, budget=1, must=["42"])

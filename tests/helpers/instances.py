@@ -258,7 +258,7 @@ def faults(instance: Instance, answer: Projection, *, tolerance: float = 1e-8, m
         "another occupancy": (np.abs(answer.z - slow.mass[..., None] * slow.kernel).max(), near),
         "another value": (abs(answer.value - value), 1e-9 * max(1.0, abs(value))),
         "a negative gap": (-gap, 1e-9 * scale),
-        "gap": (gap, 1e-7 * scale),
+        "gap": (gap, 1e-7 * scale + 1.01 * tolerance * float(answer.prices @ np.maximum(limit, 1.0))),  # unused budgets
         "another gap": (abs(answer.gap - gap), 1e-9 * scale),
     }
     return [f"{name}: {found:.3g}, above {limit:.3g}" for name, (found, limit) in conditions.items() if not found <= limit]

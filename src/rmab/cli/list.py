@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
-from rmab.cli.names import checked_file, pairs, whole_number
+from rmab.cli.names import checked_file, keep_apart, pairs, whole_number
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rmab.data import Decision, Fit
 
 SHOWN = 20  # maximum number of printed rows
+READ = "rmab.read"  # key of the files of ids
 raw_option = click.option(
     "--raw", is_flag=True, help="Do not put an apostrophe before text that a spreadsheet would read as a formula."
 )
@@ -24,6 +25,7 @@ def ids_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     found: list[str] = []
     for value in values:
         if value.startswith("@"):
+            ctx.meta.setdefault(READ, []).append(value[1:])
             try:
                 lines = Path(value[1:]).read_text(encoding="utf-8-sig").splitlines()
             except (OSError, ValueError) as error:
@@ -139,6 +141,8 @@ def weekly(
     """
     from rmab.data import decide
 
+    given = [model, log, *(options[name] for name in ("cost", "since", "rename"))]
+    keep_apart(out, *given, *click.get_current_context().meta.get(READ, []))
     columns, reward = {name: options.pop(name) for name in COLUMNS}, options.pop("reward")
     with alone_on_stdout(machine), waiting(f"planning {model or log}"):
         found = decide(_find_model(model, log, columns, reward), period=when, **options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmab.cli.names import TASK, pairs_option, seed_option
+from rmab.cli.names import TASK, keep_apart, pairs_option, seed_option
 from rmab.cli.program import BadInput
 from rmab.cli.screen import alone_on_stdout
 from rmab.common import SUFFIXES, parsed_json
@@ -32,6 +32,7 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
     def call(
         problem: str, reward: Path | None, seed: int, task_option: dict[str, Any], machine: bool, **options: Any
     ) -> None:
+        keep_apart(options.get("save"), problem, reward)
         with alone_on_stdout(machine):
             model = Model(problem, seed, *_model(problem, reward, seed, task_option))
         command(model=model, machine=machine, **options)

@@ -35,6 +35,15 @@ def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Pa
     return checked
 
 
+def keep_apart(out: Path | None, *read: Path | str | None) -> None:
+    """Raise UsageError if the output would replace a file that the command reads."""
+    if out is None or not out.exists():
+        return
+    for one in read:
+        if one is not None and Path(one).exists() and out.samefile(one):
+            raise click.UsageError(f"{out}: the command reads this file; write to another one")
+
+
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
     """Parse `name=number` pairs, separated by commas or repeated, into a dictionary."""
     found: dict[str, float] = {}

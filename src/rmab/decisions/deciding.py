@@ -22,6 +22,7 @@ from rmab.decisions.sources import Source, candidates_of
 from rmab.decisions.spending import Costs
 from rmab.errors import ModelError
 from rmab.logs.findings import list_some, quote
+from rmab.logs.slips import suggest_spelling
 from rmab.logs.words import PLAIN_WORDS, Words
 
 
@@ -177,7 +178,8 @@ def _find_arms(candidates: Candidates, ids: Iterable[str], what: str, but: Colle
     unknown = [one for one in dict.fromkeys(given) if one not in places]
     if unknown:
         why = "; some of them are taken to have left (gone_after)" if set(candidates.gone) & set(unknown) else ""
-        raise ModelError(f"{what}: unknown arm {list_some([quote(one) for one in unknown])}{why}")
+        hint = suggest_spelling(unknown, places)
+        raise ModelError(f"{what}: unknown arm {list_some([quote(one) for one in unknown])}{hint}{why}")
     found = np.zeros(len(candidates.roster.ids), dtype=bool)
     found[[places[one] for one in given]] = True
     return found

@@ -73,9 +73,12 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source
         )
         if any((rules.must & cap.members).sum() > cap.most for cap in caps):
             continue  # arms in `must` exceed the fair shares
-        budget = max(used - rules.random, int(rules.must.sum())) if candidates.cost is None else rules.budget
+        drawn = choice.rule == LOT
+        budget = float(max(used - rules.random, int(rules.must.sum())))
+        if candidates.cost is not None:
+            budget = rules.budget - float(candidates.cost[drawn].sum())
         fairer = fill_places(candidates, Rules(budget, rules.must, rules.must_not, caps=caps), source)
-        total, fair = (float(worth[one].sum()) for one in (choice.listed & (choice.rule != LOT), fairer.listed))
+        total, fair = (float(worth[one].sum()) for one in (choice.listed & ~drawn, fairer.listed))
         label = f"{name}={values[top]}"
         counts = (int(places[top]), used, part, int(fairer.listed[level == top].sum()))
         found.append(Fairness(label, *counts, max(total - fair, 0.0), total, fairer.prices[label]))

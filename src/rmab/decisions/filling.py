@@ -36,7 +36,7 @@ class Choice:
     ties and draws, with what custom rules chose as given. left_out (N,): chosen by the index, left out by the draw. draws
     (N,): the random number of each that decides whether its place is randomised. prices: the gain from one more place
     under each cap. overdue: arms that a floor should have reached, but could not. With costs, left: the unspent
-    budget, and unfit (N,): arms with a higher index than some on the list, that cost more than this.
+    budget, and unfit (N,): arms with a higher index than some on the list, that cost more than this, or than the budget.
     """
 
     rule: Any
@@ -258,7 +258,8 @@ def fill_places(candidates: Candidates, rules: Rules, source: Randomness) -> Cho
         skipped = candidates.level > candidates.level[rule == INDEX].min(initial=np.inf)
         skipped |= ~(rule == INDEX).any()
         dear = candidates.cost > left + ROUNDING * rules.budget
-        unfit = stage.open & (rule == "") & ~left_out & candidates.helped & skipped & dear
+        never = candidates.cost > rules.budget * (1.0 + ROUNDING)  # a plan gives these no index
+        unfit = stage.open & (rule == "") & ~left_out & (candidates.helped & skipped & dear | never)
     return Choice(rule, chance, left_out, draws, prices, late, left, unfit)
 
 

@@ -27,16 +27,7 @@ def write_notes(
         who = list_some([quote(one) for one in done], 3)
         notes.append(f"{who} had {words.an_action} in {candidates.period} already: not on the list, and use no place")
     unseen = [quote(one) for one in candidates.unseen]
-    used = int(choice.listed.sum())
-    helped = bool((~choice.listed & ~choice.left_out & candidates.helped).any())
-    sure = "known" if unseen else "expected"
-    if candidates.cost is not None:
-        why = "no more fits" if helped else f"{words.an_action} is not {sure} to help anybody else"
-        spent = float(candidates.cost[choice.listed].sum())
-        notes.append(f"{many(used, words.action)} cost {spent:g} of {rules.budget:g}; {why}; the index is per unit of cost")
-    elif used < rules.budget:
-        why = "caps and must_not leave no more" if helped else f"{words.an_action} is not {sure} to help anybody else"
-        notes.append(f"{used} of {rules.budget} places are used: {why}")
+    notes += _usage(candidates, choice, rules)
     if unseen:
         notes.append(f"the log has no {words.action} in {list_some(unseen)}: its effect there is assumed to be zero")
     if choice.left_out.any() or rules.random:
@@ -48,8 +39,10 @@ def write_notes(
             "states all chances, so that what it brings can be measured"
         )
     elif random_share > 0:
-        places = f"{rules.budget} places" if candidates.cost is None else "the places of each cost"
-        notes.append(f"the random share of {places} is less than half a place: nobody is drawn")
+        why = f"the random share of {rules.budget} places is less than half a place"
+        if candidates.cost is not None:
+            why = "it takes two places and another arm of the same cost, and a random share of half a place"
+        notes.append(f"nobody is drawn: {why}")
     if rules.custom:
         notes.append(f"chances are given the choice of {'the floor and ' if rules.floor else ''}custom rules")
     notes += _ties(candidates, choice, rules)
@@ -62,6 +55,22 @@ def write_notes(
         if price > 0:
             notes.append(f"cap of {label}: one more place there would bring {price:.3g} more {words.unit}")
     return notes
+
+
+def _usage(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
+    """Return how much of the budget is used, and why no more."""
+    words, used = candidates.words, int(choice.listed.sum())
+    others = ~choice.listed & ~choice.left_out & candidates.helped
+    why = "caps and must_not leave no more"
+    if not others.any():
+        why = f"{words.an_action} is not {'known' if candidates.unseen else 'expected'} to help anybody else"
+    if candidates.cost is None:
+        return [f"{used} of {rules.budget} places are used: {why}"] if used < rules.budget else []
+    assert choice.unfit is not None
+    if (choice.unfit | (others & ~rules.must_not & (candidates.cost > choice.left))).any():
+        why = "no more fits"
+    spent = float(candidates.cost[choice.listed].sum())
+    return [f"{many(used, words.action)} cost {spent:g} of {rules.budget:g}; {why}; the index is per unit of cost"]
 
 
 def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:

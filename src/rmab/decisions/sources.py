@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, as_amount, as_indices, as_integer
 from rmab.decisions.candidates import Candidates
-from rmab.decisions.spending import costs_of
+from rmab.decisions.spending import check_spread, costs_of
 from rmab.errors import ModelError
 from rmab.estimation.explanations import explain_arms
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
@@ -42,8 +42,8 @@ def candidates_of(
             raise ModelError(f"budget must be in 0..{count} (the number of arms), got {places}")
         return found, places
     amount = as_amount(limit, "budget")
-    if weights_of(found.cost) is None:
-        return replace(found, cost=None), int(slots_of(np.array([amount]), found.cost)[0])
+    if not count or weights_of(found.cost) is None:
+        return replace(found, cost=None), int(slots_of(np.array([amount]), found.cost)[0]) if count else 0
     return found, amount
 
 
@@ -63,6 +63,8 @@ def _find(
             if cost is not None and budget is None:
                 raise ModelError("budget is missing; with costs, give the amount to spend", field="budget")
             limit = there.usual_budget if budget is None else budget
+            if cost is not None:
+                check_spread(cost, there.ids, as_amount(limit, "budget"))
             return candidates_of_fit(there, limit, horizon, cost), limit
         case _ if callable(getattr(policy, "act", None)):  # a policy, a learner's plan, the result of rmab.plan
             if not isinstance(policy, IndexPolicy) or policy.rounding != "top":

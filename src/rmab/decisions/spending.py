@@ -8,6 +8,7 @@ so which of them a draw picks changes nothing for the others. Of equal index and
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -15,16 +16,20 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import BoolArray, FloatArray, IntArray, as_floats, frozen
+from rmab.common import BoolArray, FloatArray, IntArray, as_floats, check_magnitude, frozen
 from rmab.common.tables import plain_text
 from rmab.decisions.caps import take_line
 from rmab.decisions.lottery import CERTAIN, Outcomes, list_outcomes
 from rmab.errors import ModelError
 from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
 from rmab.logs.findings import Findings, list_some, quote
+from rmab.logs.header import Source
+from rmab.logs.slips import suggest_spelling
 from rmab.logs.source import open_source
 
 ROUNDING = 1e-9  # relative tolerance of a budget
+SPREAD = 1e-6  # least cost relative to the largest that fits the budget; a plan has no more digits
+THOUSANDS = re.compile(r"\s*[1-9]\d{0,2}[.,]\d{3}\s*")  # 1,200
 MANY = 1000  # outcomes; from then on ties are broken by the order of kinds under different caps
 
 Costs = ArrayLike | Mapping[str, float] | str | os.PathLike[str]
@@ -44,8 +49,12 @@ def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
         cost = _read(cost)
     if isinstance(cost, Mapping):
         table = {str(one): value for one, value in cost.items()}
-        if missing := [quote(one) for one in ids if one not in table]:
-            raise ModelError(f"cost is missing for {list_some(missing)}", field="cost")
+        if len(table) < len(cost):
+            raise ModelError("cost has an id twice, as text and as something else; keep one", field="cost")
+        if missing := [one for one in ids if one not in table]:
+            known = set(ids)
+            hint = suggest_spelling(missing, (one for one in table if one not in known))
+            raise ModelError(f"cost is missing for {list_some([quote(one) for one in missing])}{hint}", field="cost")
         cost = [table[one] for one in ids]
     given = as_floats(cost, "cost")
     if given.shape not in ((), (len(ids),)):
@@ -55,7 +64,18 @@ def costs_of(cost: Costs | None, ids: Sequence[str]) -> FloatArray | None:
     found = np.broadcast_to(given, len(ids))
     for n in np.flatnonzero(~((found > 0) & np.isfinite(found)))[:1]:
         raise ModelError(f"cost: {quote(ids[n])} must be a finite number above 0, got {found[n]:g}", field="cost")
+    check_magnitude(found, "cost", len(ids), f" times {len(ids)} arms")
     return frozen(found.astype(np.float64))
+
+
+def check_spread(cost: FloatArray, ids: Sequence[str], budget: float) -> None:
+    """Raise ModelError if costs (N,) differ too much to be planned together; those above the budget do not count."""
+    least, most = float(cost.min(initial=np.inf)), float(cost[cost <= budget * (1.0 + ROUNDING)].max(initial=0.0))
+    if least < SPREAD * most:
+        who = quote(ids[int(cost.argmin())])
+        raise ModelError(
+            f"cost: {who} costs {least:g}, less than a millionth of {most:g}; use at least {SPREAD * most:g}", field="cost"
+        )
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, float]:
@@ -65,7 +85,9 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
     values, codes = encode(source.columns["id"])
     words = [*(plain_text(plain_word(one)) for one in values), ""]
     ids = [words[k] for k in codes]
-    cost = parse_numbers(source.columns["cost"], "cost", find_decimal(source.columns["cost"]), findings)
+    decimal = find_decimal(source.columns["cost"])
+    cost = parse_numbers(source.columns["cost"], "cost", decimal, findings)
+    _refuse_thousands(source, decimal, findings)
     findings.stop()
     if empty := [k for k, one in enumerate(ids) if not one or np.isnan(cost[k])]:
         findings.add("a line needs an id and a cost", empty)
@@ -74,6 +96,21 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
         findings.add("duplicate id", twice)
     findings.stop()
     return dict(zip(ids, cost.tolist(), strict=True))
+
+
+def _refuse_thousands(source: Source, decimal: str, findings: Findings) -> None:
+    """Add a finding where a sign in the costs may separate thousands: every number with it has three digits after it.
+
+    A point does so where the file separates columns otherwise than by commas, as programs with a decimal comma write it.
+    """
+    values, codes = encode(source.columns["cost"])
+    signed = [k for k, one in enumerate(values) if isinstance(one, str) and decimal in one]
+    if (decimal == "." and source.dialect.delimiter == ",") or not all(THOUSANDS.fullmatch(values[k]) for k in signed):
+        return
+    for k in signed[:1]:
+        whole, part = values[k].replace(decimal, "").strip(), values[k].replace(decimal, ".").strip()
+        what = f"{quote(values[k])} in column 'cost' may be {whole} or {part}; write {whole} or {part}0"
+        findings.add(what, np.flatnonzero(np.isin(codes, signed)))
 
 
 def take_fitting(
@@ -95,7 +132,7 @@ def take_fitting(
         equal = np.zeros(end - begin, dtype=np.int64) if len(ways) < MANY else np.arange(end - begin)
         mine = (np.arange(end - begin), equal), free[several], member[:, several]
         for p, counts, spare, left in ways:
-            outcomes = take_line(*mine, spare, int(left / prices[begin]))
+            outcomes = take_line(*mine, spare, int(min(left / prices[begin], mine[1].sum())))
             for q, more in outcomes:
                 given = counts if len(outcomes) == 1 else counts.copy()
                 given[several] = more

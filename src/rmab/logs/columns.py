@@ -120,9 +120,11 @@ def plain_word(value: Any) -> str:
 
 
 def number_of(text: str, decimal: str) -> float | None:
-    """Return the finite number that a text is, or None."""
+    """Return the finite number that a text is, or None; where the decimal sign is a comma, a point is none."""
+    if decimal != "." and "." in text:
+        return None
     try:
-        found = float(text.replace(decimal, ".") if decimal != "." else text)
+        found = float(text.replace(decimal, "."))
     except ValueError:
         return None
     return found if math.isfinite(found) and "_" not in text else None
@@ -158,16 +160,17 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
         if found is not None:
             numbers[k] = found
         elif one.casefold() not in MISSING:
-            comma = (
+            hint = (
                 "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
             )
-            wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{comma}"))
+            hint += "; the decimal sign is a comma here" if decimal == "," and "." in one else ""
+            wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{hint}"))
     findings.add_each(codes, wrong)
     return np.asarray(numbers[codes])
 
 
 def find_decimal(column: Any) -> str:
-    """Return the decimal sign of a column of probabilities, in which no comma can stand for thousands."""
+    """Return the decimal sign of a column in which no comma can stand for thousands, such as probabilities."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return "."
     return "," if pc.any(pc.match_substring(column, ",")).as_py() else "."

@@ -48,6 +48,12 @@ def group_alike(words: Iterable[str]) -> list[list[str]]:
     return [several for several in found.values() if len(several) > 1]
 
 
+def suggest_spelling(words: Iterable[str], known: Iterable[str]) -> str:
+    """Return a hint at the first known word that one of these words is but for its spelling; empty if there is none."""
+    spelled = {fold(one): one for one in known}
+    return next((f"; did you mean {quote(spelled[fold(one)])}?" for one in words if fold(one) in spelled), "")
+
+
 def check_ids(ids: list[str], arm_of: IntArray, period: IntArray, column: str, findings: Findings) -> None:
     """Report ids that differ by their spelling only; refuse them where several of them never have a record together."""
     alike = group_alike(ids)

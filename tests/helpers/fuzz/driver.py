@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 import time
@@ -93,10 +94,19 @@ def summary(record: Record, parts: Sequence[str]) -> str:
     lines = []
     for name in parts:
         progress = record.of(name)
-        rate = 60 * progress.next / progress.seconds if progress.seconds else 0.0
+        cases = progress.next - progress.first
+        rate = 60 * cases / progress.seconds if progress.seconds else 0.0
         did = ", ".join(f"{what} {number}" for what, number in sorted(progress.counts.items()))
-        lines.append(f"{name}: {progress.next} cases, seeds 0..{progress.next - 1}, {rate:.0f} a minute: {did}")
-    return "\n".join([*lines, f"{len(record.findings)} findings in {record.path}"])
+        lines.append(f"{name}: {cases} cases, seeds {progress.first}..{progress.next - 1}, {rate:.0f} a minute: {did}")
+    total = sum(one.next - one.first for one in record.parts.values())
+    whole = f"{total} cases in {record.cpu / 60:.1f} minutes of CPU time"
+    return "\n".join([*lines, f"{whole}, {len(record.findings)} findings in {record.path}"])
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all workers that have ended."""
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in usage)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -104,13 +114,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=sys.modules["fuzz"].__doc__)
     parser.add_argument("--minutes", type=float, default=3.0, help="how long to go on")
     parser.add_argument("--only", action="append", metavar="PART", help=f"a part; all by default: {', '.join(PARTS)}")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="where a new record begins: other cases")
     parser.add_argument("--seed", type=int, help="play just this case of the part, and say what comes of it")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where the record is kept")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of CPU time that a case may take")
     given = parser.parse_args(words)
     parts = given.only or PARTS
-    fuzzer = Fuzzer(Record.opened(given.out if given.seed is None else given.out / "replayed"), given.limit)
-    before = len(fuzzer.record.findings)
+    folder = given.out if given.seed is None else given.out / "replayed"
+    fuzzer = Fuzzer(Record.opened(folder, given.first), given.limit)
+    before, used = len(fuzzer.record.findings), cpu_seconds()
     old = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end, too, is no loss
     try:
         if given.seed is not None:
@@ -124,6 +136,8 @@ def main(words: Sequence[str] | None = None) -> int:
         _say("stopped")
     finally:
         fuzzer.close()
+        fuzzer.record.cpu += cpu_seconds() - used
+        fuzzer.record.save()
         signal.signal(signal.SIGTERM, old)
     _say(summary(fuzzer.record, parts))
     return 1 if len(fuzzer.record.findings) > before else 0

@@ -159,7 +159,7 @@ def check_softened(problem: rmab.Problem, reward: FloatArray, plan: rmab.solvers
     require(0 <= plan.gap <= 1e-6, f"gap {plan.gap}")
 
 
-UNDECIDED = 4  # SciPy's LP solver says so where it has met numerical difficulties: it proves nothing then
+UNDECIDED = (3, 4)  # of SciPy's LP solver: numerical difficulties, and unbounded, which masses never are: it proves nothing
 
 
 def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float | None:
@@ -182,7 +182,7 @@ def fluid_by_linprog(problem: rmab.Problem, reward: FloatArray) -> float | None:
         spent[h, index[:, h, :, 1].reshape(-1)] = 1.0
     scale, limit = float(np.abs(reward).max()) or 1.0, budgets(problem.budget, horizon)
     answer = linprog(-gains.reshape(-1) / scale, A_ub=spent, b_ub=limit, A_eq=flow, b_eq=right, method="highs")
-    if answer.status == UNDECIDED:
+    if answer.status in UNDECIDED:
         return None
     require(answer.success, f"linprog: {answer.message}")
     return -float(answer.fun)

@@ -12,34 +12,38 @@ from rmab.common.files import write_atomically
 
 @dataclass
 class Progress:
-    """How far a part is: the next seed, the time it took, and how often it did what."""
+    """How far a part is: the next seed, the first one, the time it took, and how often it did what."""
 
     next: int = 0
+    first: int = 0
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class Record:
-    """All parts, and all findings, each with what replays it."""
+    """All parts, and all findings, each with what replays it; first: the seed with which a new part begins."""
 
     path: Path
     parts: dict[str, Progress] = field(default_factory=dict)
     findings: list[dict[str, Any]] = field(default_factory=list)
+    cpu: float = 0.0  # seconds of all processes
+    first: int = 0
 
     @classmethod
-    def opened(cls, folder: Path) -> Record:
-        """Return the record of a folder, or an empty one."""
+    def opened(cls, folder: Path, first: int = 0) -> Record:
+        """Return the record of a folder, or an empty one, whose parts begin with this seed."""
         path = folder / "state.json"
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            return cls(path)
+            return cls(path, first=first)
         whole = json.loads(path.read_text(encoding="utf-8"))
-        return cls(path, {name: Progress(**one) for name, one in whole["parts"].items()}, whole["findings"])
+        parts = {name: Progress(**one) for name, one in whole["parts"].items()}
+        return cls(path, parts, whole["findings"], whole.get("cpu", 0.0), first)
 
     def of(self, part: str) -> Progress:
         """Return the progress of a part."""
-        return self.parts.setdefault(part, Progress())
+        return self.parts.setdefault(part, Progress(self.first, self.first))
 
     def add(self, part: str, seed: int, seconds: float, counts: dict[str, int]) -> None:
         """Note that a case was played."""
@@ -51,5 +55,5 @@ class Record:
     def save(self) -> None:
         """Write the record in one move."""
         parts = {name: asdict(one) for name, one in self.parts.items()}
-        text = json.dumps({"parts": parts, "findings": self.findings}, indent=1)
+        text = json.dumps({"parts": parts, "findings": self.findings, "cpu": self.cpu}, indent=1)
         write_atomically(self.path, text.encode() + b"\n")

@@ -15,6 +15,8 @@ they may use are all weighted by discount ** h, and values and prices are those 
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -70,7 +72,8 @@ class Blocks(ReadOnly):
             _, first, block_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         start = np.zeros((len(first), arms.states))
         masses = problem.start_masses if weights is None else problem.start_masses * weights[:, np.newaxis]
-        np.add.at(start, block_of.reshape(-1), masses)
+        order = np.lexsort(masses.T) if problem.start.ndim > 1 else slice(None)  # the order of arms must not change the sums
+        np.add.at(start, block_of.reshape(-1)[order], masses[order])
         kernels = np.ascontiguousarray(cells(arms.group_kernels[arms.group_of[first]], phases))
         kernels = kernels if problem.discount == 1.0 else kernels * problem.discount
         pays = np.ascontiguousarray(by_arm[first].reshape(-1, arms.states, 2))
@@ -179,6 +182,34 @@ class Blocks(ReadOnly):
         values, _ = self.values(prices)
         return float((self.start * values[:, 0]).sum() + budget @ prices)
 
+    def ordered(self) -> tuple[Blocks, IntArray]:
+        """Return the blocks ordered by what they contain, like ones joined, and where each of these is (C,).
+
+        Optimal plans and prices are rarely unique, and the order of blocks decides which of them a solver finds, by its
+        pivots or by rounding. In this order the answer does not depend on how the arms are numbered.
+        """
+        if self.count == 1:
+            return self, np.zeros(1, dtype=np.int64)
+        first = np.unique(self.block_of, return_index=True)[1]
+        cost = np.zeros(self.count) if self.weights is None else self.weights[first]
+        rows = [one.reshape(self.count, -1) for one in (self.kernels, self.reward, cost, self.start)]
+        like = [_digest(one[c] for one in rows[:3]) for c in range(self.count)]
+        order = sorted(range(self.count), key=lambda c: (like[c], _digest([rows[3][c]])))
+        number = {one: k for k, one in enumerate(dict.fromkeys(like[c] for c in order))}
+        place = np.array([number[one] for one in like])
+        if np.array_equal(place, np.arange(self.count)):
+            return self, place
+        of = np.unique(place, return_index=True)[1]
+        start = np.zeros((of.size, self.start.shape[1]))
+        np.add.at(start, place[order], self.start[order])
+        kernels, reward = (
+            frozen(own.reshape(self.count, -1, *own.shape[1:])[of].reshape(-1, *own.shape[1:]))
+            for own in (self.kernels, self.reward)
+        )
+        by_state = None if self.by_state is None else self.by_state.joined(place, of)
+        rest = (self.phase_of, self.budget, self.exact, self.weights, by_state)
+        return Blocks(kernels, reward, frozen(start), frozen(place[self.block_of]), *rest), place
+
     def same_rewards(self, other: Blocks) -> bool:
         """Return whether every arm has the same reward."""
         return all(np.array_equal(getattr(self, one), getattr(other, one)) for one in ("reward", "block_of"))
@@ -191,6 +222,14 @@ class Blocks(ReadOnly):
             weights = self.by_state.cost[self.block_of, self.phase_of[step], states]
         np.add.at(masses, (self.block_of, states), weights)
         return masses
+
+
+def _digest(tables: Iterable[FloatArray]) -> bytes:
+    """Return a hash of what some tables contain; 0.0 and -0.0 are the same."""
+    found = hashlib.blake2b(digest_size=16)
+    for one in tables:
+        found.update(np.add(one, 0.0).data)
+    return found.digest()
 
 
 def _with_forced(

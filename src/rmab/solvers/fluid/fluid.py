@@ -146,17 +146,25 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.solve_fluid"))
     size = 2 * blocks.start.size * problem.horizon
     check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
+    ordered, place = blocks.ordered()
+    found = _solved_by(problem, ordered, method, wanted)
+    return replace(found, share=frozen(found.share[place]), blocks=blocks)
+
+
+def _solved_by(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
+    """Solve by any method."""
     if method != "auto":
-        return _solved(problem, blocks, method, wanted)
+        return _solved(problem, blocks, method, tolerance)
+    size = 2 * blocks.start.size * problem.horizon
     long = size <= PATIENCE and problem.horizon > max(LONG * blocks.start.size, STEPS)
     first, other = ("highs", "newton") if size <= SMALL or long else ("newton", "highs")
     try:
-        return _solved(problem, blocks, first, wanted)
+        return _solved(problem, blocks, first, tolerance)
     except SolverError as error:
         if other == "highs" and size > PATIENCE:
             raise
         try:
-            return _solved(problem, blocks, other, wanted)
+            return _solved(problem, blocks, other, tolerance)
         except SolverError as again:
             raise SolverError(f"{error} ({first}); {again} ({other})") from again
 

@@ -39,6 +39,11 @@ class StateCosts(ReadOnly):
         """The largest mass of all arms together, in any states."""
         return float(self.arms @ self.cost.max(axis=(1, 2)))
 
+    def joined(self, place: IntArray, of: IntArray) -> StateCosts:
+        """Return the data of joined blocks: place (C,) the new number of each, of (D,) one of the old ones for each."""
+        arms = frozen(np.bincount(place, weights=self.arms).astype(np.float64))
+        return StateCosts(frozen(self.cost[of]), frozen(self.least[of]), arms, frozen(self.barred[of]), self.span)
+
     def base(self, phase_of: IntArray, discounts: FloatArray) -> float:
         """Return the sum of the least rewards in an episode, discounted (H,)."""
         return float(discounts @ (self.arms @ self.least)[phase_of])
@@ -78,7 +83,8 @@ def weigh(
     paid = (pays - least[..., np.newaxis, np.newaxis]) / here[..., np.newaxis]
     moved = np.where(out[..., np.newaxis], moved[:, :, :, :1], moved)
     start = np.zeros((first.size, arms.states))
-    np.add.at(start, block_of, problem.start_masses)
+    order = np.lexsort(problem.start_masses.T)  # the order of arms must not change the sums
+    np.add.at(start, block_of[order], problem.start_masses[order])
     numbers = np.bincount(block_of).astype(np.float64)
     span = float(np.ptp(pays, axis=(2, 3)).max())
     rest = StateCosts(frozen(here), frozen(least), frozen(numbers), frozen(barred), span)
