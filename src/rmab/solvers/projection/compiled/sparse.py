@@ -146,7 +146,7 @@ def eliminate_sparse(
     diagonal entry left when its turn comes: next to nothing where nearly all mass is active; later steps decide then,
     and the price had better wait for them.
     """
-    upper, _, leave, enter = factors
+    upper, leave, enter = factors
     joint, weight, gradient, columns = sparse.joint, program.weights[n], primal.gradient, schur.shape[0] - 1
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     size, weakest = states + (1 if joint else 0), 1.0
