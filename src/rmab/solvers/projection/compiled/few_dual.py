@@ -7,7 +7,7 @@ from rmab.common.compile import compiled_contracting as compiled
 from rmab.solvers.compiled.lanes import WIDTH, exp, least, load, log, most, select, size, some, spread, store, summed
 from rmab.solvers.projection.compiled.dual import FITTED, LEAST_PART, NEGLIGIBLE, TRIALS
 from rmab.solvers.projection.compiled.few import FewProgram, FewRows
-from rmab.solvers.projection.compiled.few_rows import step_lanes
+from rmab.solvers.projection.compiled.few_rows import other_rows, same_rows_of
 
 
 @compiled
@@ -29,9 +29,9 @@ def few_dual(
             begin = load(start, g, s)
             store(now, begin, s)
             masses = masses + select(begin > 0.0, begin * load(v, g, 0, s), zero)
+        group_rows(program, v, g, rows, expv, q, single)
         for h in range(horizon):
             actions, active = 1 if idle[h] else 2, zero
-            step_lanes(program, v, g, h, h, rows, expv, q, single)
             for s in range(states):
                 store(coming, 0.0, s)
             for s in range(states):
@@ -62,6 +62,19 @@ def few_dual(
 
 
 @compiled
+def group_rows(
+    program: FewProgram, v: FloatArray, g: int, rows: FewRows, expv: FloatArray, q: FloatArray, single: FloatArray
+) -> None:
+    """Solve all rows of group g at potentials v. Loops of their own: a search within the quick one would cost it a third."""
+    ball, failures = program.radius.size > 0, spread(0.0)
+    for h in range(0 if ball else program.reach.shape[1]):
+        failures = failures + same_rows_of(program, v, g, h, rows, expv, q)
+    if ball or some(failures > 0.0):
+        for h in range(program.reach.shape[1]):
+            other_rows(program, v, g, h, h, rows, expv, q, single)
+
+
+@compiled
 def few_step_rows(program: FewProgram, first: int, last: int, h: int, v: FloatArray, rows: FewRows) -> None:
     """Solve the rows of step h of groups first..last-1 at potentials v: write their kernel, phi and sigma.
 
@@ -70,7 +83,10 @@ def few_step_rows(program: FewProgram, first: int, last: int, h: int, v: FloatAr
     states, guess = program.reach.shape[2], min(h + 1, program.reach.shape[1] - 1)
     expv, q, single = np.empty((states, WIDTH)), np.empty((states, WIDTH)), np.empty((2, WIDTH))
     for g in range(first, last):
-        step_lanes(program, v, g, h, guess, rows, expv, q, single)
+        for s in range(states):
+            for a in range(2):
+                store(rows.sigma, -1.0, g, h, s, a)
+        other_rows(program, v, g, h, guess, rows, expv, q, single)
 
 
 @compiled

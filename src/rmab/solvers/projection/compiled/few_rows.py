@@ -158,36 +158,35 @@ def finish_lanes(
 
 
 @inline
-def step_lanes(
-    program: FewProgram, v: FloatArray, g: int, h: int, guess: int, rows: FewRows, expv: FloatArray, q: FloatArray,
-    single: FloatArray,
-) -> None:  # fmt: skip
-    """Solve all rows of step h of group g: write kernel, phi and sigma. Scratch: expv, q (S,W), single (2,W).
+def same_rows_of(program: FewProgram, v: FloatArray, g: int, h: int, rows: FewRows, expv: FloatArray, q: FloatArray) -> Lanes:
+    """Solve the rows of step h of group g that are pinned as before: write kernel, phi and sigma, -1 for all others.
 
-    Calls are kept out of the loop that does the work: registers would have to be saved around them.
+    Returns 0 where there are no others. Scratch: expv, q (S,W).
     """
-    reference, _, low, high, _, _, radius, reach, _, _, _, phase, phases, _, idle, _ = program
-    cell, states, ball = g * phases + phase[h], expv.shape[0], radius.size > 0
-    shift, failures = ahead_lanes(v, reach, g, h, expv), spread(0.0)
-    for s in range(states):
+    reference, _, low, high, _, _, _, reach, _, _, _, phase, phases, _, idle, _ = program
+    cell, shift, failures = g * phases + phase[h], ahead_lanes(v, reach, g, h, expv), spread(0.0)
+    for s in range(expv.shape[0]):
         live = load(reach, g, h, s) > 0.0
-        for a in range(0 if ball else (1 if idle[h] else 2)):
-            c, free, under = guess_lanes(reference, low, high, expv, rows.kernel, g, h, cell, s, a, guess, live, q)
+        for a in range(1 if idle[h] else 2):
+            c, free, under = guess_lanes(reference, low, high, expv, rows.kernel, g, h, cell, s, a, h, live, q)
             pinned, loose, c, moved = clip_lanes(low, high, q, g, h, cell, s, a, free, c, rows.kernel)
             lost = finish_lanes(program, v, shift, g, h, cell, s, a, pinned, loose, c, moved | under, rows)
             failures = failures + select(lost & live, 1.0, 0.0)
-    if ball or some(failures > 0.0):
-        store(single, shift, 1)
-        other_rows(program, v, g, h, rows, expv, q, single)
+    return failures
 
 
 @compiled
 def other_rows(
-    program: FewProgram, v: FloatArray, g: int, h: int, rows: FewRows, expv: FloatArray, q: FloatArray, single: FloatArray
-) -> None:
-    """Solve the rows of step h of group g that have no answer yet; over balls, all of them. single (2,W): shift in line 1."""
+    program: FewProgram, v: FloatArray, g: int, h: int, guess: int, rows: FewRows, expv: FloatArray, q: FloatArray,
+    single: FloatArray,
+) -> None:  # fmt: skip
+    """Solve the rows of step h of group g whose sigma is -1 in some lane; over balls, all of them.
+
+    guess: a step whose kernel is pinned in much the same way. Scratch: expv, q (S,W), single (2,W).
+    """
     reference, _, low, high, _, _, radius, reach, _, _, _, phase, phases, _, idle, _ = program
-    cell, shift = g * phases + phase[h], load(single, 1)
+    cell, shift = g * phases + phase[h], ahead_lanes(v, reach, g, h, expv)
+    store(single, shift, 1)
     for s in range(expv.shape[0]):
         live = load(reach, g, h, s) > 0.0
         for a in range(1 if idle[h] else 2):
@@ -196,7 +195,7 @@ def other_rows(
                 lost = live & (load(rows.sigma, g, h, s, a) < 0.0)
                 if not some(lost):
                     continue
-                c, free, under = guess_lanes(reference, low, high, expv, rows.kernel, g, h, cell, s, a, h, live, q)
+                c, free, under = guess_lanes(reference, low, high, expv, rows.kernel, g, h, cell, s, a, guess, live, q)
                 pinned, loose, c, moved = search_lanes(low, high, q, g, h, cell, s, a, free, c, rows.kernel)
                 lost = live & finish_lanes(program, v, shift, g, h, cell, s, a, pinned, loose, c, moved | under, rows)
             if some(lost):
