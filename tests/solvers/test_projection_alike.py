@@ -7,7 +7,7 @@ from instances import Instance, alike_instance, faults, random_instance, timed_i
 from rmab.common.arrays import FloatArray
 from rmab.solvers.projection.compiled.alike import assemble_alike
 from rmab.solvers.projection.compiled.assembly import BUFFER, assemble_step
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection.many import ManyStates
 
 pytestmark = pytest.mark.compiled
 
@@ -36,8 +36,8 @@ UNLIKE = {
 def blocks(instance: Instance, *, alike: bool) -> tuple[list[bool], FloatArray, FloatArray, FloatArray]:
     """Return whether every step was assembled; the Hessian's blocks, and the coupling to the prices, of all arms."""
     program = instance.program
-    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    upper, _, leave, enter = state.factors
+    state = ManyStates(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    upper, leave, enter = state.factors
     arms, horizon, states = program.reach.shape
     rows, scale, done = np.empty((BUFFER + 1, states)), np.empty(BUFFER), []
     upper[:], leave[:], enter[:] = 7.0, 7.0, 7.0

@@ -7,7 +7,7 @@ from instances import Instance, faults, random_instance, timed_instance
 from rmab.common.arrays import FloatArray
 from rmab.solvers.compiled.linear import invert
 from rmab.solvers.projection.compiled import sparse
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection.many import ManyStates
 from rmab.tasks.deadline import kernel as deadline_kernel
 
 pytestmark = pytest.mark.compiled
@@ -35,7 +35,7 @@ INSTANCES["one of two"] = INSTANCES["one of two"].but(
 def newton_step(instance: Instance) -> tuple[FloatArray, FloatArray, int]:
     """Return the first Newton step, of the potentials and of the prices, and how many pairs of states are joined."""
     program = instance.program
-    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    state = ManyStates(program, program.reach / program.reach.sum(axis=2, keepdims=True))
     price_step, _ = state.newton_step(state.primal.mass)
     return state.step[program.reach], price_step, state.sparse.ends.size
 
