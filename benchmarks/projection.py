@@ -52,6 +52,16 @@ def best(work: Callable[[], object], repeats: int = 5) -> float:
     return min(taken)
 
 
+def typical(work: Callable[[], object], repeats: int = 101) -> float:
+    """Return the median of many timings of the processor, in seconds; for work in one thread."""
+    taken = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        work()
+        taken.append(time.process_time() - begin)
+    return float(np.median(taken))
+
+
 def learned(arms: int, seed: int = 0, horizon: int = 50) -> tuple[np.ndarray, ...]:
     """Reference, box and start of a CPAP-sized instance as a learner meets it after some episodes."""
     rng = np.random.default_rng(seed)
@@ -73,26 +83,37 @@ def small() -> list[str]:
 
     reference, low, high, start = learned(20)
     program = make_program(reference, TransitionSets.boxes(low, high), start, 10)
-    peer = min(by_clarabel(program).seconds for _ in range(2))
+    peer = float(np.median([by_clarabel(program).seconds for _ in range(3)]))
     cold = rmab.solvers.project(reference, low, high, start, 10)
     moved = reference * np.exp(0.05 * np.random.default_rng(1).random((20, 1, 3, 2, 1)))
-    ours = best(lambda: rmab.solvers.project(reference, low, high, start, 10), 20)
-    warm = best(lambda: rmab.solvers.project(moved, low, high, start, 10, warm=cold), 20)
+    ours = typical(lambda: rmab.solvers.project(reference, low, high, start, 10))
+    warm = typical(lambda: rmab.solvers.project(moved, low, high, start, 10, warm=cold))
     rows = table(
-        "(a) N=20 S=3 H=50, tolerance 1e-8 (target: 200 times faster, cold)", "solver", "ms", "times ours", "iterations"
+        "(a) N=20 S=3 H=50, tolerance 1e-8 (targets: 600 times faster cold, 1,000 warm)",
+        "solver",
+        "ms",
+        "Clarabel's time",
+        "steps",
     )
-    rows.add_row("rmab, cold", f"{ours * 1e3:.1f}", "1", str(cold.iterations))
-    rows.add_row("rmab, warm, next reference", f"{warm * 1e3:.1f}", f"{warm / ours:.2f}", "")
-    rows.add_row("CVXPY + Clarabel", f"{peer * 1e3:.0f}", f"{peer / ours:.0f}", "")
+    rows.add_row("rmab, cold", f"{ours * 1e3:.2f}", f"{peer / ours:.0f} times", str(cold.iterations))
+    rows.add_row("rmab, warm, next reference", f"{warm * 1e3:.2f}", f"{peer / warm:.0f} times", "")
+    rows.add_row("CVXPY + Clarabel", f"{peer * 1e3:.0f}", "1", "")
+    out = np.empty_like(reference)
+    unit = typical(lambda: np.exp(reference, out=out))
+    rows.add_row("one pass of exp over z", f"{unit * 1e3:.3f}", f"cold: {ours / unit:.0f} passes", "")
     CONSOLE.print(rows)
-    return [] if peer / ours >= 200 else [f"(a) {peer / ours:.0f} times, not 200"]
+    return [
+        f"(a) {name}: {peer / taken:.0f} times, not {target}"
+        for name, taken, target in (("cold", ours, 600), ("warm", warm, 1000))
+        if peer / taken < target
+    ]
 
 
 def growth() -> list[str]:
     """(b) Time per variable as the number of arms grows."""
-    rows = table("(b) S=3 H=50 (target: flat within 1.5 times)", "arms", "ns per variable", "relative", "iterations")
+    rows = table("(b) S=3 H=50 (target: flat within 1.3 times)", "arms", "ns per variable", "relative", "iterations")
     per = []
-    for arms in (20, 200, 1000, 5000):
+    for arms in (20, 200, 1000, 10_000):
         reference, low, high, start = learned(arms)
         answer = rmab.solvers.project(reference, low, high, start, arms // 2)
         taken = best(lambda: rmab.solvers.project(reference, low, high, start, arms // 2), 3)  # noqa: B023
@@ -100,7 +121,7 @@ def growth() -> list[str]:
         rows.add_row(f"{arms:,}", f"{per[-1]:.0f}", f"{per[-1] / per[0]:.2f}", str(answer.iterations))
     CONSOLE.print(rows)
     worst = max(max(one / per[0], per[0] / one) for one in per)
-    return [] if worst <= 1.5 else [f"(b) {worst:.2f} times that of 20 arms, not 1.5"]
+    return [] if worst <= 1.3 else [f"(b) {worst:.2f} times that of 20 arms, not 1.3"]
 
 
 def deadline_sized(masked: bool, horizon: int = 100) -> tuple[object, ...]:

@@ -21,20 +21,20 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import register_model
 
 from rmab.common.arrays import BoolArray, FloatArray
+from rmab.solvers.compiled.lane_series import FLOATS, INDEX, WIDTH as WIDTH, emit_exp, emit_log, emit_root, emit_size
 
-WIDTH = 8
 Lanes = FloatArray  # for readers and type checkers: compiled code has LanesType and MaskType
 Mask = BoolArray
 
 
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """The type of eight floats."""
 
     def __init__(self) -> None:
         super().__init__("Lanes")
 
 
-class MaskType(types.Type):  # type: ignore[misc]
+class MaskType(types.Type):
     """The type of eight booleans."""
 
     def __init__(self) -> None:
@@ -42,15 +42,13 @@ class MaskType(types.Type):  # type: ignore[misc]
 
 
 LANES, MASK = LanesType(), MaskType()
-_FLOATS = ir.VectorType(ir.DoubleType(), WIDTH)
-_INTS = ir.VectorType(ir.IntType(64), WIDTH)
 _BITS = ir.VectorType(ir.IntType(1), WIDTH)
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _FLOATS)
+        super().__init__(manager, kind, FLOATS)
 
 
 @register_model(MaskType)
@@ -133,16 +131,16 @@ def _spread(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, LanesType | MaskType):
         return value
     number = context.cast(builder, value, kind, types.float64)
-    one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-    return builder.shuffle_vector(one, ir.Constant(_FLOATS, ir.Undefined), zeros)
+    one = builder.insert_element(ir.Constant(FLOATS, ir.Undefined), number, ir.Constant(INDEX, 0))
+    zeros = ir.Constant(ir.VectorType(INDEX, WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(one, ir.Constant(FLOATS, ir.Undefined), zeros)
 
 
 def _register(name: Any, kinds: Sequence[tuple[Any, ...]], result: Any, emit: _Emit) -> None:
     """Let compiled code call name for these kinds of arguments; emit(context, builder, lanes) writes the instructions."""
 
     class Template(AbstractTemplate):  # type: ignore[misc]
-        def generic(self, args: tuple[Any, ...], kws: object) -> Any:
+        def generic(self, args: tuple[Any, ...], kws: object) -> Any:  # noqa: ARG002  (the name is Numba's)
             fits = any(
                 len(args) == len(kind) and all(isinstance(a, k) for a, k in zip(args, kind, strict=True)) for kind in kinds
             )
@@ -158,6 +156,7 @@ def _register(name: Any, kinds: Sequence[tuple[Any, ...]], result: Any, emit: _E
 
 
 _NUMBERS = (types.Float, types.Integer)
+_PLACES: Any = getattr(types, "VarArg")(types.Integer)  # noqa: B009  (its stubs do not know it)
 _PAIRS = [(LanesType, LanesType), *((LanesType, n) for n in _NUMBERS), *((n, LanesType) for n in _NUMBERS)]
 _CHOICES = [(MaskType, *pair) for pair in [*_PAIRS, (types.Float, types.Float)]]
 
@@ -170,18 +169,6 @@ def _choose(sign: str) -> _Emit:
     return lambda _, builder, x: builder.select(builder.fcmp_ordered(sign, *x), *x)
 
 
-def _library(name: str, arguments: int) -> Callable[..., Any]:
-    """Return a call of LLVM's own function of this name on lanes."""
-
-    def call(builder: Any, *x: Any) -> Any:
-        kind = ir.FunctionType(_FLOATS, [_FLOATS] * arguments)
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{WIDTH}f64"), x)
-
-    return call
-
-
-_fma, _sqrt, _abs = _library("fma", 3), _library("sqrt", 1), _library("fabs", 1)
-
 for _operator, _method in {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}.items():
     _register(getattr(operator, _operator), _PAIRS, LANES, lambda _, b, x, m=_method: getattr(b, m)(*x))  # type: ignore[misc]
 for _operator, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}.items():
@@ -192,8 +179,8 @@ _register(operator.invert, [(MaskType,)], MASK, lambda _, builder, x: builder.no
 _register(operator.neg, [(LanesType,)], LANES, lambda _, builder, x: builder.fneg(x[0]))
 _register(select, _CHOICES, LANES, lambda _, builder, x: builder.select(*x))
 _register(spread, [(n,) for n in _NUMBERS], LANES, lambda _, __, x: x[0])
-_register(root, [(LanesType,)], LANES, lambda _, builder, x: _sqrt(builder, x[0]))
-_register(size, [(LanesType,)], LANES, lambda _, builder, x: _abs(builder, x[0]))
+_register(root, [(LanesType,)], LANES, lambda _, builder, x: emit_root(builder, x[0]))
+_register(size, [(LanesType,)], LANES, lambda _, builder, x: emit_size(builder, x[0]))
 _register(least, _PAIRS, LANES, _choose("<"))
 _register(most, _PAIRS, LANES, _choose(">"))
 
@@ -205,12 +192,12 @@ def _some(_: Any, builder: Any, x: Sequence[Any]) -> Any:
 
 def _summed(_: Any, builder: Any, x: Sequence[Any]) -> Any:
     def lanes(value: Any, *places: int) -> Any:
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), list(places))
+        mask = ir.Constant(ir.VectorType(INDEX, len(places)), list(places))
         return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
 
     four = builder.fadd(lanes(x[0], 0, 1, 2, 3), lanes(x[0], 4, 5, 6, 7))
     two = builder.fadd(lanes(four, 0, 1), lanes(four, 2, 3))
-    first, second = (builder.extract_element(two, ir.Constant(ir.IntType(32), k)) for k in range(2))
+    first, second = (builder.extract_element(two, ir.Constant(INDEX, k)) for k in range(2))
     return builder.fadd(first, second)
 
 
@@ -225,7 +212,7 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, kinds: Sequence[
     whole.append(context.get_constant(types.intp, 0))
     check = context.enable_boundscheck
     address = cgutils.get_item_pointer(context, builder, kind, given, whole, wraparound=False, boundscheck=check)
-    return builder.bitcast(address, _FLOATS.as_pointer())
+    return builder.bitcast(address, FLOATS.as_pointer())
 
 
 class _Places(AbstractTemplate):  # type: ignore[misc]
@@ -233,7 +220,7 @@ class _Places(AbstractTemplate):  # type: ignore[misc]
 
     written = 0
 
-    def generic(self, args: tuple[Any, ...], kws: object) -> Any:
+    def generic(self, args: tuple[Any, ...], kws: object) -> Any:  # noqa: ARG002  (the name is Numba's)
         array, places = args[0], args[1 + self.written :]
         whole = all(isinstance(place, types.Integer) for place in places)
         if not (isinstance(array, types.Array) and array.layout == "C" and array.ndim == len(places) + 1 and whole):
@@ -252,10 +239,10 @@ class _Store(_Places):
     written = 1
 
 
-@lower_builtin(load, types.Array, types.VarArg(types.Integer))  # type: ignore[untyped-decorator]
+@lower_builtin(load, types.Array, _PLACES)  # type: ignore[untyped-decorator]
 def _emit_load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     address = _pointer(context, builder, sig.args[0], args[0], sig.args[1:], args[1:])
-    return builder.load(address, align=8, typ=_FLOATS)
+    return builder.load(address, align=8, typ=FLOATS)
 
 
 def _emit_store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -265,68 +252,8 @@ def _emit_store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 for _kind in (LanesType, types.Float):
-    lower_builtin(store, types.Array, _kind, types.VarArg(types.Integer))(_emit_store)
+    lower_builtin(store, types.Array, _kind, _PLACES)(_emit_store)
 
 
-def _number(x: float) -> Any:
-    return ir.Constant(_FLOATS, [x] * WIDTH)
-
-
-def _whole(x: int) -> Any:
-    return ir.Constant(_INTS, [x] * WIDTH)
-
-
-ROUND = 1.5 * 2.0**52  # a number plus this has its nearest integer in the last bits
-LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-
-
-def _exp(_: Any, builder: Any, x: Sequence[Any]) -> Any:
-    """exp x = 2^k exp r, |r| <= ln 2 / 2, exp r by its series; 2^k in two factors, so that it may be subnormal."""
-    value = builder.select(builder.fcmp_ordered(">", x[0], _number(1000.0)), _number(1000.0), x[0])
-    value = builder.select(builder.fcmp_ordered("<", value, _number(-1000.0)), _number(-1000.0), value)
-    moved = _fma(builder, value, _number(1.0 / float(np.log(2.0))), _number(ROUND))
-    whole = builder.fsub(moved, _number(ROUND))
-    rest = _fma(builder, whole, _number(-LN2_HIGH), value)
-    rest = _fma(builder, whole, _number(-LN2_LOW), rest)
-    series = _number(_FACTORIALS[-1])
-    for term in reversed(_FACTORIALS[:-1]):
-        series = _fma(builder, series, rest, _number(term))
-    power = builder.sub(builder.bitcast(moved, _INTS), _whole(int(np.float64(ROUND).view(np.int64))))
-    half = builder.ashr(power, _whole(1))
-    for part in (half, builder.sub(power, half)):
-        scale = builder.bitcast(builder.shl(builder.add(part, _whole(1023)), _whole(52)), _FLOATS)
-        series = builder.fmul(series, scale)
-    return series
-
-
-_FACTORIALS = [1.0 / float(np.prod(np.arange(1.0, k + 1))) for k in range(14)]
-_ODD = [2.0 / k for k in range(3, 24, 2)]  # 2 atanh s = 2 s + s^3 (2/3 + s^2 2/5 + ...), |s| <= 0.1716
-
-
-def _log(_: Any, builder: Any, x: Sequence[Any]) -> Any:
-    """log x = k ln 2 + log m, m within a factor of sqrt 2 of 1, log m = f - s (f - R), s = f / (2 + f), R the series."""
-    tiny = builder.fcmp_ordered("<", x[0], _number(float(np.finfo(np.float64).tiny)))
-    value = builder.select(tiny, builder.fmul(x[0], _number(2.0**54)), x[0])
-    bits = builder.bitcast(value, _INTS)
-    root_half = int(np.float64(np.sqrt(0.5)).view(np.int64))
-    power = builder.ashr(builder.sub(bits, _whole(root_half)), _whole(52))
-    mantissa = builder.bitcast(builder.sub(bits, builder.shl(power, _whole(52))), _FLOATS)
-    f = builder.fsub(mantissa, _number(1.0))
-    s = builder.fdiv(f, builder.fadd(f, _number(2.0)))
-    square = builder.fmul(s, s)
-    series = _number(_ODD[-1])
-    for term in reversed(_ODD[:-1]):
-        series = _fma(builder, series, square, _number(term))
-    k = builder.sitofp(power, _FLOATS)
-    k = builder.fsub(k, builder.select(tiny, _number(54.0), _number(0.0)))
-    curved = builder.fmul(builder.fmul(s, square), series)  # log m - 2 s
-    lost = _fma(builder, builder.fneg(s), f, builder.fsub(f, builder.fadd(s, s)))  # f - 2 s - s f = 0 but for rounding
-    small = builder.fadd(curved, _fma(builder, k, _number(LN2_LOW), lost))
-    answer = _fma(builder, k, _number(LN2_HIGH), builder.fadd(builder.fadd(s, s), small))
-    answer = builder.select(builder.fcmp_ordered("==", x[0], _number(0.0)), _number(-np.inf), answer)
-    answer = builder.select(builder.fcmp_ordered("==", x[0], _number(np.inf)), x[0], answer)
-    return builder.select(builder.fcmp_ordered(">=", x[0], _number(0.0)), answer, _number(np.nan))
-
-
-_register(exp, [(LanesType,)], LANES, _exp)
-_register(log, [(LanesType,)], LANES, _log)
+_register(exp, [(LanesType,)], LANES, lambda _, builder, x: emit_exp(builder, x[0]))
+_register(log, [(LanesType,)], LANES, lambda _, builder, x: emit_log(builder, x[0]))

@@ -18,7 +18,7 @@ RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # what to try again
 
 
 class Solution(NamedTuple):
-    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), and its weighted divergence but for the constant."""
+    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant."""
 
     mass: FloatArray
     kernel: FloatArray

@@ -84,7 +84,8 @@ class FewStates(DualNewton):
 
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        return self.by_arm(self._flow()).sum(axis=3)
+        masses: FloatArray = self.by_arm(self._flow()).sum(axis=3)
+        return masses
 
     def _flow(self) -> FloatArray:
         masses = np.empty_like(self.primal.mass)
@@ -98,7 +99,9 @@ class FewStates(DualNewton):
         few_fill(self.few, self.primal)
         kernel = self.by_arm(self.primal.kernel)
         if not off <= OFF:
-            live = self.program.reach[..., np.newaxis] & ~(self.program.idle[:, np.newaxis, np.newaxis] & np.array([False, True]))
+            live = self.program.reach[..., np.newaxis] & ~(
+                self.program.idle[:, np.newaxis, np.newaxis] & np.array([False, True])
+            )
             wrong = np.abs(kernel.sum(axis=4) - 1.0) * live
             n, h, s, _ = np.argwhere(~(wrong <= OFF))[0]
             raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {wrong[n, h, s].max():.1e}")

@@ -1,4 +1,4 @@
-"""The minimum of the dual of the KL projection: Newton's method from a good start, and along a path where that is not enough."""
+"""The minimum of the dual of the KL projection: Newton's method from a good start, or along a path."""
 
 import numpy as np
 

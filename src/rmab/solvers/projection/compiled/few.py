@@ -1,7 +1,7 @@
 """The arrays of one projection with few states: eight arms side by side, so that compiled code works on all eight at once.
 
-Arms are taken in groups of WIDTH = 8, their number filled up with copies of the last arm that weigh nothing. G counts groups,
-W = WIDTH is the last axis everywhere (`rmab.solvers.compiled.lanes`).
+Arms are taken in groups of WIDTH = 8; the last group is filled up with copies of the last arm that weigh nothing. G counts
+groups, W = WIDTH is the last axis everywhere (`rmab.solvers.compiled.lanes`).
 """
 
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from rmab.solvers.compiled.lanes import WIDTH, load, log, store
 class FewProgram(NamedTuple):
     """What is projected onto what: `Program` in groups of arms.
 
-    reference (G,H,S,2,S,W) and its logarithms; low, high (G*K,S,2,S,W) and theirs, both 0 for impossible transitions; radius (G*K,S,2,W), of balls around
-    low, whose high is 1 for possible transitions, or an empty array for boxes. reach (G,H,S,W): 1 where mass can get, 0 elsewhere. start (G,S,W); weights, cost (G,W).
-    phase, budget, idle, binds (H,) as in `Program`.
+    reference (G,H,S,2,S,W) and its logarithms; low, high (G*K,S,2,S,W) and theirs, both 0 for impossible transitions; radius
+    (G*K,S,2,W), of balls around low, whose high is 1 for possible transitions, or an empty array for boxes. reach (G,H,S,W):
+    1 where mass can get, 0 elsewhere. start (G,S,W); weights, cost (G,W). phase, budget, idle, binds (H,) as in `Program`.
     """
 
     reference: FloatArray
@@ -97,7 +97,7 @@ def logs_of(table: FloatArray) -> FloatArray:
     return out
 
 
-def packed(table: FloatArray, arms: int) -> FloatArray:
+def packed(table: FloatArray | BoolArray, arms: int) -> FloatArray:
     """Return a table (N,...), or one of cells (N*K,...), in groups of arms: (G,...,W)."""
     own = np.ascontiguousarray(table, dtype=np.float64)
     flat, groups = own.reshape(arms, -1), -(-arms // WIDTH)

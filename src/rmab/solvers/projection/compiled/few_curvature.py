@@ -51,7 +51,7 @@ def assemble_lanes(
                 inside = p > base
                 if not ball:
                     inside = inside & (p < load(high, cell, s, a, x))
-                under = (p < base) if ball else (zero > zero)
+                under = (p < base) if ball else (zero < -1.0)
                 own = select(whole | inside | under, mp, zero)
                 store(coming, load(coming, x, x) + own, x, x)
                 for y in range(x, states if mixed else x):
@@ -85,10 +85,7 @@ def factor_lanes(upper: FloatArray, link: FloatArray, g: int, h: int, joined: bo
                 x = x - load(link, g, h - 1, r, i) * load(link, g, h - 1, r, j)
             for r in range(i):
                 x = x - load(upper, g, h, r, i) * load(upper, g, h, r, j)
-            if j == i:
-                x = 1.0 / root(most(x, bottom))
-            else:
-                x = x * load(upper, g, h, i, i)
+            x = 1.0 / root(most(x, bottom)) if j == i else x * load(upper, g, h, i, i)
             store(upper, x, g, h, i, j)
     for j in range(states):
         for i in range(states):
@@ -169,7 +166,7 @@ def couple_lanes(
     weights: FloatArray, g: int, column: IntArray, leave: FloatArray, enter: FloatArray, onward: FloatArray,
     inverse: FloatArray, answer: FloatArray, carried: FloatArray, schur: FloatArray,
 ) -> None:  # fmt: skip
-    """Add the arms of group g to schur, as `prices.couple_prices` does; answer (G,H,S,W); carried (columns,S,W) is scratch."""
+    """Add the arms of group g to schur as `prices.couple_prices` does. answer (G,H,S,W); scratch: carried (columns,S,W)."""
     horizon, states, zero = onward.shape[0], onward.shape[1], spread(0.0)
     after, here, spare = np.empty((states, WIDTH)), np.empty((states, WIDTH)), np.empty((states, WIDTH))
     weight, earlier = load(weights, g), 0

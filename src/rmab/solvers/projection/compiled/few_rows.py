@@ -40,7 +40,7 @@ def single_rows(
     program: FewProgram, v: FloatArray, expv: FloatArray, g: int, h: int, cell: int, s: int, a: int, single: FloatArray,
     rows: FewRows,
 ) -> None:  # fmt: skip
-    """Solve the rows (g,h,s,a) of single lanes, those where single[0] is not 0; single[1]: the shift of expv (`ahead_lanes`)."""
+    """Solve the rows (g,h,s,a) of the lanes where single[0] is not 0; single[1]: the shift of expv (`ahead_lanes`)."""
     reference, _, low, high, _, _, radius, _, _, _, _, _, _, _, _, _ = program
     kernel, _, phi, sigma = rows
     states = expv.shape[0]
@@ -75,7 +75,7 @@ def guess_lanes(
     Returns also which live rows leave a choice, and which of these are too small for it.
     """
     total, pinned, loose, zero = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
-    free = tiny = zero > zero
+    free = tiny = zero < -1.0
     for y in range(q.shape[0]):
         old, bottom, top = load(kernel, g, guess, s, a, y), load(low, cell, s, a, y), load(high, cell, s, a, y)
         x = load(reference, g, h, s, a, y) * load(expv, y)
@@ -117,7 +117,7 @@ def search_lanes(
     low: FloatArray, high: FloatArray, q: FloatArray, g: int, h: int, cell: int, s: int, a: int, free: Mask, c: Lanes,
     kernel: FloatArray,
 ) -> tuple[Lanes, Lanes, Lanes, Mask]:  # fmt: skip
-    """Find the scale of the rows from c on, by Newton's method on a piecewise linear function; return as `clip_lanes` does."""
+    """Find the scale of the rows from c on, by Newton on a piecewise linear function; return as `clip_lanes` does."""
     pinned, loose, new, moved = clip_lanes(low, high, q, g, h, cell, s, a, free, c, kernel)
     for _ in range(TRIALS):
         if not some(moved):
@@ -158,7 +158,9 @@ def finish_lanes(
 
 
 @inline
-def same_rows_of(program: FewProgram, v: FloatArray, g: int, h: int, rows: FewRows, expv: FloatArray, q: FloatArray) -> Lanes:
+def same_rows_of(
+    program: FewProgram, v: FloatArray, g: int, h: int, rows: FewRows, expv: FloatArray, q: FloatArray
+) -> Lanes:
     """Solve the rows of step h of group g that are pinned as before: write kernel, phi and sigma, -1 for all others.
 
     Returns 0 where there are no others. Scratch: expv, q (S,W).

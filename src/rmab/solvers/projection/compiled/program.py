@@ -94,7 +94,7 @@ def misfit(
 
 @compiled
 def reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: IntArray) -> BoolArray:
-    """(N,H,S) whether some kernel can bring mass there: allowed (C,S,2,S) next states, nobody active at the idle steps (H,)."""
+    """(N,H,S) whether some kernel can bring mass there: allowed (C,S,2,S) next states, nobody active at idle steps (H,)."""
     arms, states, horizon = start.shape[0], start.shape[1], idle.size
     phases = allowed.shape[0] // arms
     reach = np.zeros((arms, horizon, states), dtype=np.bool_)
