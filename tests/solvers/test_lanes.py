@@ -7,7 +7,8 @@ import pytest
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.compiled import lanes
-from rmab.solvers.compiled.lanes import WIDTH, exp, least, load, log, most, root, select, size, some, spread, store, summed
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.compiled.lanes import exp, least, load, log, most, root, select, size, some, spread, store, summed
 
 pytestmark = pytest.mark.compiled
 

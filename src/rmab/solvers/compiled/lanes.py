@@ -21,7 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import register_model
 
 from rmab.common.arrays import BoolArray, FloatArray
-from rmab.solvers.compiled.lane_series import FLOATS, INDEX, WIDTH as WIDTH, emit_exp, emit_log, emit_root, emit_size
+from rmab.solvers.compiled.lane_series import FLOATS, INDEX, WIDTH, emit_exp, emit_log, emit_root, emit_size
 
 Lanes = FloatArray  # for readers and type checkers: compiled code has LanesType and MaskType
 Mask = BoolArray

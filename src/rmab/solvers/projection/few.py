@@ -4,7 +4,7 @@ import numpy as np
 
 from rmab.common import FloatArray, chunks_of
 from rmab.errors import SolverError
-from rmab.solvers.compiled.lanes import WIDTH
+from rmab.solvers.compiled.lane_series import WIDTH
 from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, logs_of, packed, unpacked
 from rmab.solvers.projection.compiled.few_answer import few_fill, few_flow, few_spent
 from rmab.solvers.projection.compiled.few_curvature import few_curvature, few_direction

@@ -10,7 +10,8 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.solvers.compiled.lanes import WIDTH, load, log, store
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.compiled.lanes import load, log, store
 
 
 class FewProgram(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled_contracting as compiled, compiled_contracting_inline as inline
-from rmab.solvers.compiled.lanes import WIDTH, load, most, root, select, some, spread, store, summed
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.compiled.lanes import load, most, root, select, some, spread, store, summed
 from rmab.solvers.projection.compiled.assembly import LEAST, ROUNDING
 from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows
 

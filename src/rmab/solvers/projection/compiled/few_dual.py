@@ -4,7 +4,8 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled_contracting as compiled
-from rmab.solvers.compiled.lanes import WIDTH, exp, least, load, log, most, select, size, some, spread, store, summed
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.compiled.lanes import exp, least, load, log, most, select, size, some, spread, store, summed
 from rmab.solvers.projection.compiled.dual import FITTED, LEAST_PART, NEGLIGIBLE, TRIALS
 from rmab.solvers.projection.compiled.few import FewProgram, FewRows
 from rmab.solvers.projection.compiled.few_rows import other_rows, same_rows_of

@@ -9,7 +9,8 @@ import numpy as np
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled, compiled_contracting_inline as inline
-from rmab.solvers.compiled.lanes import WIDTH, Lanes, Mask, exp, least, load, log, most, select, size, some, spread, store
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.compiled.lanes import Lanes, Mask, exp, least, load, log, most, select, size, some, spread, store
 from rmab.solvers.projection.compiled.ball_rows import ball_row
 from rmab.solvers.projection.compiled.box_rows import SMALL, TINY, box_row
 from rmab.solvers.projection.compiled.few import FewProgram, FewRows
