@@ -35,19 +35,25 @@ class DualNewton:
         """Start at the potentials and prices that put every node's mass at the marginals (N,H,S)."""
         arms, horizon, states = program.reach.shape
         self.program, self.budget = program, program.budget
-        size = max(1, CHUNK // (2 * horizon * states * states))
-        self.chunks = chunks_of(arms, size)
         self.v, self.prices = np.zeros((arms, horizon + 1, states)), np.zeros(horizon)
-        self.gradient = np.empty((arms, horizon, states))
+        self.gradient, self.step = np.empty((arms, horizon, states)), np.empty((arms, horizon, states))
+        self.mean = np.zeros((arms, horizon, states, 2))
+        self.prepare()
+        self.open(marginals)
+        self.look()
+
+    def prepare(self) -> None:
+        """Make the work space."""
+        program = self.program
+        arms, horizon, states = program.reach.shape
+        self.chunks = chunks_of(arms, max(1, CHUNK // (2 * horizon * states * states)))
         self.sparse = sparse_arms(program)
         size = states + self.sparse.joint
         link = np.empty((arms, horizon, states, states) if states <= FEW_STATES else (0, 0, 0, 0))
-        leave, enter, self.step = (np.empty((arms, horizon, states)) for _ in range(3))
+        leave, enter = np.empty((arms, horizon, states)), np.empty((arms, horizon, states))
         self.factors = Factors(np.empty((arms, horizon, size, size)), link, leave, enter)
-        constant, mass, phi, sigma, self.mean = (np.zeros((arms, horizon, states, 2)) for _ in range(5))
+        constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
         self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma, self.gradient)
-        self.open(marginals)
-        self.look()
 
     def look(self) -> None:
         """Evaluate the current point: its rows, gradient, value, active mass and violation."""
@@ -139,6 +145,10 @@ class DualNewton:
         mass /= weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point."""
+        return self.primal.kernel
+
     def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
 
@@ -191,21 +201,23 @@ def _total(tables: list[FloatArray]) -> FloatArray:
     return tables[0] if len(tables) == 1 else np.sum(tables, axis=0)
 
 
-def minimise_dual(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+def minimise_dual(
+    program: Program, warm: FloatArray | None, tolerance: float, solver: type[DualNewton] = DualNewton
+) -> tuple[DualNewton, int]:
     """Return the solver at a point whose residual is at most tolerance, and its iterations; SolverError where there is none.
 
     warm (N,H,S,2): masses to start from. Where no point near them leads there, powers of the reference do: see `tempered`.
     """
     try:
-        return _from_masses(program, warm, tolerance)
+        return _from_masses(program, warm, tolerance, solver)
     except SolverError as error:
-        found = tempered(program, tolerance)
+        found = tempered(program, tolerance, solver)
         if found is None:
             raise error
         return found
 
 
-def tempered(program: Program, tolerance: float) -> tuple[DualNewton, int] | None:
+def tempered(program: Program, tolerance: float, solver: type[DualNewton]) -> tuple[DualNewton, int] | None:
     """Solve for powers of the reference, from nearly flat to itself, each from the one before; None where the path is lost.
 
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
@@ -213,14 +225,14 @@ def tempered(program: Program, tolerance: float) -> tuple[DualNewton, int] | Non
     """
     uniform = _uniform(program)
     power, factor, total = COOLEST, HOTTER, 0
-    newton = DualNewton(program._replace(reference=program.reference**power), uniform)
+    newton = solver(program._replace(reference=program.reference**power), uniform)
     try:
         total += _descend(newton, max(tolerance, ROUGH))
         while power < 1.0:
             reached = min(1.0, power * factor)
             own = program if reached == 1.0 else program._replace(reference=program.reference**reached)
             point = newton.v * (reached / power), newton.prices * (reached / power)
-            trial = DualNewton(own, uniform)
+            trial = solver(own, uniform)
             trial.v, trial.prices = point
             trial.look()
             try:
@@ -254,11 +266,13 @@ def _descend(newton: DualNewton, tolerance: float) -> int:
     raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
 
 
-def _from_masses(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+def _from_masses(
+    program: Program, warm: FloatArray | None, tolerance: float, solver: type[DualNewton]
+) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform = _uniform(program)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
-    newton = DualNewton(program, marginals)
+    newton = solver(program, marginals)
     followed = newton.flow_masses().sum(axis=3)
     for iterations in range(ITERATIONS + 1):
         if newton.residual <= tolerance:
