@@ -1,25 +1,30 @@
 """Newton's method on the dual of the KL projection, where rows over many states are compact (`compiled/compact.py`).
 
-The Newton system is solved by conjugate gradients: exactly enough that the residual falls with the power 3/2. A Newton step
-that is not exact costs iterations; the certificate does not depend on it.
+The Newton system is solved by conjugate gradients, exactly enough that the residual falls with the power 3/2. A step that is
+not exact costs iterations; the certificate does not depend on it.
 """
 
-import numpy as np
+from typing import Any
 
-from rmab.common import FloatArray, each
-from rmab.solvers.projection.compiled.compact import OTHERS, SPARE, Compact, list_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from rmab.common import FloatArray, IntArray
+from rmab.solvers.projection.compiled.compact import OTHERS, Compact, list_rows
 from rmab.solvers.projection.compiled.compact_rows import FULL, dual_compact, follow_compact, open_compact, write_kernel
 from rmab.solvers.projection.compiled.conjugate import Curvature, measure, precondition
 from rmab.solvers.projection.compiled.program import FEW_STATES, Primal, Program
 from rmab.solvers.projection.newton import DualNewton
 
-MORE = 4  # places that are added to a list which is full
+MORE = 2  # times as much room as is needed, and again where that was not enough
 ROUGHEST = 0.1  # part of the residual that a Newton step may leave at most
 PRODUCTS = 200  # most products of one Newton step
 
+Array = NDArray[Any]
+
 
 class NotCompact(Exception):
-    """The rows cannot be written compactly, or conjugate gradients do not get on: all numbers are needed after all."""
+    """The rows cannot be written compactly, or conjugate gradients are too slow: `DualNewton` is to be asked."""
 
 
 def may_be_compact(program: Program) -> bool:
@@ -28,31 +33,39 @@ def may_be_compact(program: Program) -> bool:
 
 
 class CompactNewton(DualNewton):
-    """As `DualNewton`, on compact rows; raises NotCompact where it should be asked instead."""
+    """As `DualNewton`, on compact rows; raises NotCompact where that does not work."""
 
     def prepare(self) -> None:
         """List the rows, and make the work space."""
         arms, horizon, states = self.program.reach.shape
         self.chunks = [(n, n + 1) for n in range(arms)]
         shapes = [(arms, horizon, states)] * 2 + [(arms, horizon, states, 2)] * 3
-        pattern, tilted, scale, alpha, ceiling = (np.zeros(shape) for shape in shapes)
-        most = horizon * 2 * states * (states // OTHERS + SPARE) + 2 * states * (states + SPARE)
-
-        def listed(first: int, last: int) -> Compact:
-            rows, many = (last - first) * horizon * states * 2, (last - first) * most
-            begin, count = np.empty(rows + 1, dtype=np.int64), np.empty(rows, dtype=np.int64)
-            weight, low, high = (np.empty(many) for _ in range(3))
-            state, p = np.empty(many, dtype=np.uint32), np.empty(0)
-            part = Compact(pattern, tilted, scale, alpha, ceiling, begin, count, state, weight, low, high, p)
-            used = list_rows(self.program, first, last, part)
-            if used < 0:
-                raise NotCompact
-            lists = (np.array(one[:used]) for one in (state, weight, low, high))
-            return Compact(pattern, tilted, scale, alpha, ceiling, begin, count, *lists, p)
-
-        self.compact = _joined(each(self.chunks, listed))
         constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
         self.primal = Primal(np.empty((0, 0, 0, 0, 0)), constant, mass, phi, sigma, self.gradient)
+        rows = [np.zeros(shape) for shape in shapes] + [np.empty(arms * horizon * states * 2, dtype=np.int64) for _ in range(3)]
+        self.most, unused = 2 * horizon * states * (states // OTHERS), np.zeros((arms, 2), dtype=np.int64)
+
+        def listed(first: int, _: int) -> list[Array]:
+            places = self.most + 2 * states * states
+            lists = [np.empty(places, dtype=np.uint32), *(np.empty(places) for _ in range(4))]
+            used = list_rows(self.program, first, Compact(*rows, unused, *lists), constant)
+            if not 0 <= used <= self.most:
+                raise NotCompact
+            return [one[:used] for one in lists]
+
+        lists = self.each(listed)
+        used = np.array([one[0].size for one in lists])
+        self.compact = _laid_out(Compact(*rows, unused, *lists[0]), lists, MORE * used + 8 * states)
+
+    def widen(self, status: int) -> None:
+        """Make more room for entries that come to be pinned."""
+        places = self.compact.used
+        begin = np.concatenate([[0], places[:-1, 1]])
+        room = MORE * (places[:, 1] - begin)
+        if status != FULL or (room > MORE * self.most).any():
+            raise NotCompact
+        lists = [[one[first:last] for one in self.compact[-5:]] for first, last in zip(begin, places[:, 0], strict=True)]
+        self.compact = _laid_out(self.compact, lists, room)
 
     def open(self, marginals: FloatArray) -> None:
         """Write the first potentials and prices."""
@@ -61,22 +74,6 @@ class CompactNewton(DualNewton):
             status, h = open_compact(self.program, self.compact, h, marginals, self.prices, self.v, self.primal)
             if status < 0:
                 self.widen(status)
-
-    def widen(self, status: int) -> None:
-        """Make room in the lists that are full."""
-        compact, rows = self.compact, self.compact.count.size
-        room = np.diff(compact.begin)
-        more = room + np.where(compact.count == room, MORE, 0)
-        total = int(more.sum())
-        if status != FULL or total > rows * (self.program.reach.shape[2] // OTHERS + SPARE):
-            raise NotCompact
-        begin = np.concatenate([[0], np.cumsum(more)])
-        place = np.arange(compact.state.size) + np.repeat(begin[:-1] - compact.begin[:-1], room)
-        lists = []
-        for one in (compact.state, compact.weight, compact.low, compact.high, compact.p):
-            lists.append(np.zeros(total, dtype=one.dtype))
-            lists[-1][place] = one
-        self.compact = Compact(*compact[:5], begin, compact.count, *lists)
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the dual function, the active mass (H,) and the largest flow violation."""
@@ -108,18 +105,16 @@ class CompactNewton(DualNewton):
         unit = np.concatenate([np.repeat(program.weights, nodes // len(weights)), np.maximum(self.budget, 1.0)])
         enough = min(ROUGHEST, self.residual**0.5) * self.residual
         x, along, image = (np.zeros_like(residual) for _ in range(3))
-        z, product = np.empty_like(residual), np.empty_like(residual)
-        before = 0.0
+        target, z, product = (np.empty_like(residual) for _ in range(3))
+        slots = [part for one in (target, z, product) for part in (one[:nodes].reshape(shape), one[nodes:])]
+        before = np.inf
         for _ in range(PRODUCTS):
-            target, slots = residual.copy(), [(one[:nodes].reshape(shape), one[nodes:]) for one in (z, product)]
-            precondition(
-                program, self.compact, curvature, target[:nodes].reshape(shape), target[nodes:], *slots[0], *slots[1]
-            )
+            target[:] = residual
+            precondition(program, self.compact, curvature, *slots)
             now = float(residual @ z)
-            ratio = now / before if before > 0.0 else 0.0
-            along *= ratio
+            along *= now / before
             along += z
-            image *= ratio
+            image *= now / before
             image += product
             curved = float(along @ image)
             if not (now > 0.0 and curved > 0.0):
@@ -127,12 +122,12 @@ class CompactNewton(DualNewton):
             x += (now / curved) * along
             residual -= (now / curved) * image
             before = now
+            self.products += 1
             if np.abs(residual / unit).max() <= enough:
-                self.products += 1 + _
                 self.step[:] = x[:nodes].reshape(shape)
                 return x[nodes:].copy(), float((weights * self.gradient * self.step).sum())
         raise NotCompact
-    products=0
+    products = 0
 
     def flow_masses(self) -> FloatArray:
         """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
@@ -143,19 +138,21 @@ class CompactNewton(DualNewton):
 
     def kernel(self) -> FloatArray:
         """(N,H,S,2,S) the kernel at the point."""
-        kernel = np.zeros(self.program.reference.shape)
+        kernel = np.empty(self.program.reference.shape)
         self.each(lambda first, last: write_kernel(self.program, self.compact, first, last, kernel))
         return kernel
 
 
-def _joined(parts: list[Compact]) -> Compact:
-    """Join the lists of all arms."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first._replace(p=np.zeros(first.state.size))
-    offset = np.concatenate([[0], np.cumsum([one.state.size for one in parts])])
-    begin = np.concatenate([one.begin[:-1] + at for one, at in zip(parts, offset[:-1], strict=True)] + [offset[-1:]])
-    count, state, weight, low, high = (
-        np.concatenate([getattr(one, name) for one in parts]) for name in ("count", "state", "weight", "low", "high")
-    )
-    return Compact(*first[:5], begin, count, state, weight, low, high, np.zeros(state.size))
+def _laid_out(compact: Compact, lists: list[list[Array]], room: IntArray) -> Compact:
+    """Put the lists of every arm one after the other, with so many places (N,) each."""
+    end = np.cumsum(room)
+    begin = end - room
+    whole = [np.zeros(end[-1], dtype=one.dtype) for one in lists[0]]
+    for first, own in zip(begin, lists, strict=True):
+        for table, part in zip(whole, own, strict=True):
+            table[first : first + part.size] = part
+    places = compact.begin.reshape(len(lists), -1)
+    places += (begin - np.concatenate([[0], compact.used[:-1, 1]]))[:, np.newaxis]
+    used = np.stack([begin + [own[0].size for own in lists], end], axis=1)
+    state, weight, low, high, p = whole
+    return compact._replace(used=used, state=state, weight=weight, low=low, high=high, p=p)

@@ -4,9 +4,10 @@ A plan begins as the projection of uniform occupancies. From then on, every row 
 rows stay multiples of each other, except where an entry was pinned by its confidence set at some time: with many states, one
 or two of a hundred. Rows with few possible successors have entries of their own only.
 
-Row r = ((n H + h) S + s) 2 + a of the reference is scale[r] pattern[n,h] outside of its own entries. These are at places
-begin[r] up to begin[r] + count[r] - 1 of the lists; there is room for more of them up to begin[r+1]. All entries with a
-positive lower bound are own ones, and all that an upper bound has pinned so far: the rest of the row is never pinned.
+Row r = ((n H + h) S + s) 2 + a of the reference is a multiple of pattern[n,h] outside of its own entries. These are at places
+begin[r] up to begin[r] + count[r] - 1 of the lists. All entries with a positive lower bound are own ones, and all that an
+upper bound has pinned so far: the rest of the row is not pinned. A list that grows beyond its room moves to the end of what
+its arm has used.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,6 @@ from rmab.solvers.projection.compiled.program import Program
 
 ALIKE = 1e-12  # what entries of two rows may differ by, relatively: an episode rounds less
 OTHERS = 8  # a row is unlike its pattern where more than one entry in so many is its own
-SPARE = 2  # places for entries that come to be pinned
 SAMPLE = 3  # rows that a pattern is made of
 
 
@@ -29,7 +29,8 @@ class Compact(NamedTuple):
 
     pattern, tilted (N,H,S): of the reference, and times exp(v - shift). scale, alpha (N,H,S,2): the multiples of the former
     and, in the kernel, of the latter. ceiling (N,H,S,2): the least upper bound of entries that are not own. Of own entries:
-    state, weight (the reference), low, high, and p, the kernel.
+    state, weight (the reference), low, high, and p, the kernel. begin, count, room (R,): of the rows' lists. used (N,2): the
+    next place that is free, and the end of the arm's places.
     """
 
     pattern: FloatArray
@@ -39,6 +40,8 @@ class Compact(NamedTuple):
     ceiling: FloatArray
     begin: IntArray
     count: IntArray
+    room: IntArray
+    used: IntArray
     state: NDArray[np.uint32]
     weight: FloatArray
     low: FloatArray
@@ -46,16 +49,64 @@ class Compact(NamedTuple):
     p: FloatArray
 
 
+@compiled
+def gather(program: Program, n: int, h: int, s: int, a: int, w: FloatArray) -> None:
+    """Write a row of the reference into w (S,), with zeros where the next state is impossible."""
+    states, cell = w.size, n * program.phases + program.phase[h]
+    whole = program.counts[cell, s, a] == states
+    for y in range(states):
+        w[y] = program.reference[n, h, s, a, y] if whole else 0.0
+    for k in range(0 if whole else program.counts[cell, s, a]):
+        y = program.successors[cell, s, a, k]
+        w[y] = program.reference[n, h, s, a, y]
+
+
+@compiled
+def write_pattern(program: Program, n: int, h: int, rows: FloatArray, u: FloatArray) -> bool:
+    """Write the pattern u (S,) of a step: entry by entry, the middle one of three rows that lead to most states.
+
+    These are spread over the states: each has entries of its own, but seldom the same. Returns False where there is none.
+    """
+    states, cell, found, last, anchor = u.size, n * program.phases + program.phase[h], 0, -1, 0
+    for turn in range(SAMPLE):
+        for k in range(states):
+            s = (turn * states // SAMPLE + k) % states
+            if program.reach[n, h, s] and 2 * program.counts[cell, s, 0] > states and s != last:
+                gather(program, n, h, s, 0, rows[found])
+                while rows[0, anchor] == 0.0:
+                    anchor += 1
+                unit = rows[found, anchor]
+                if unit > 0.0:
+                    for y in range(states):
+                        rows[found, y] /= unit
+                    found, last = found + 1, s
+                    break
+    for y in range(states):
+        u[y] = rows[0, y] if found > 0 else 0.0
+        if found == SAMPLE:
+            less, more = min(rows[0, y], rows[1, y]), max(rows[0, y], rows[1, y])
+            u[y] = max(less, min(more, rows[2, y]))
+    return found > 0
+
+
 @compiled_in_any_order
-def count_own(row: FloatArray, low: FloatArray, u: FloatArray) -> tuple[float, int]:
-    """Return the multiple of u (S,) that most of the row is, and how many entries are its own."""
-    best, fewest, states = 0.0, u.size + 1, u.size
-    for trial in range(1, SAMPLE):
-        place = trial * states // SAMPLE
-        scale, others = row[place] / u[place], 0
+def count_own(w: FloatArray, low: FloatArray, u: FloatArray) -> tuple[float, int]:
+    """Return the multiple of u (S,) that most of the row w (S,) is, and how many entries are its own.
+
+    That is all of them where the row does not lead to all states of the pattern.
+    """
+    states = u.size
+    best, fewest, missing = 0.0, states, 0
+    for y in range(states):
+        missing += 1 if (w[y] == 0.0) & (u[y] > 0.0) else 0
+    for trial in range(SAMPLE - 1 if missing == 0 else 0):
+        place = (trial + 1) * states // SAMPLE
+        while u[place] == 0.0:
+            place = (place + 1) % states
+        scale, others = w[place] / u[place], 0
         for y in range(states):
-            w = row[y]
-            others += 0 if (abs(w - scale * u[y]) <= ALIKE * w) & (low[y] == 0.0) else 1
+            x = w[y]
+            others += 0 if (abs(x - scale * u[y]) <= ALIKE * x) & (low[y] == 0.0) else 1
         if others < fewest:
             best, fewest = scale, others
         if OTHERS * others <= states:
@@ -63,87 +114,74 @@ def count_own(row: FloatArray, low: FloatArray, u: FloatArray) -> tuple[float, i
     return best, fewest
 
 
-@compiled
-def write_pattern(program: Program, n: int, h: int, rows: FloatArray, u: FloatArray) -> bool:
-    """Write the pattern u (S,) of a step: entry by entry, the middle one of three rows that lead everywhere, spread over the
-    states; return False where there is none. One or two rows have entries of their own, but seldom the same.
-    """
-    states, cell, found, last = u.size, n * program.phases + program.phase[h], 0, -1
-    anchor = states // SAMPLE
-    for turn in range(SAMPLE):
-        for k in range(states):
-            s = (turn * states // SAMPLE + k) % states
-            if program.reach[n, h, s] and program.counts[cell, s, 0] == states and s != last:
-                for y in range(states):
-                    rows[found, y] = program.reference[n, h, s, 0, y] / program.reference[n, h, s, 0, anchor]
-                found, last = found + 1, s
-                break
-    for y in range(states if found > 0 else 0):
-        u[y] = rows[0, y]
-        if found == SAMPLE:
-            a, b = min(rows[0, y], rows[1, y]), max(rows[0, y], rows[1, y])
-            u[y] = max(a, min(b, rows[2, y]))
-    return found > 0
+@compiled_in_any_order
+def least_bound(w: FloatArray, low: FloatArray, high: FloatArray, u: FloatArray, scale: float) -> float:
+    """Return the least upper bound of the entries of a row that are not its own."""
+    least = np.inf
+    for y in range(u.size):
+        x = w[y]
+        common = (abs(x - scale * u[y]) <= ALIKE * x) & (low[y] == 0.0) & (x > 0.0)
+        least = min(least, high[y] if common else np.inf)
+    return least
 
 
 @compiled
-def list_entries(
-    program: Program, n: int, h: int, s: int, a: int, u: FloatArray, likeness: tuple[float, int], used: int, compact: Compact
-) -> tuple[int, float, float]:
-    """List the own entries of a row from place `used` on; return the next place, the row's scale and its ceiling.
+def list_rows(program: Program, n: int, compact: Compact, constant: FloatArray) -> int:
+    """Fill pattern, scale, ceiling and the lists of arm n, which begin at place 0; return how many places are used.
 
-    likeness: from `count_own`. A row that is not like u has entries of its own only.
+    Returns -1 where the lists are too short. The first guess: entries with a positive lower bound are pinned there, others
+    are not; constant (N,H,S,2) is then that of `rows.py`.
     """
-    states, cell = program.reach.shape[2], n * program.phases + program.phase[h]
-    scale, others = likeness
-    ceiling = np.inf
-    if OTHERS * others <= states:
-        for y in range(states):
-            w, bottom = program.reference[n, h, s, a, y], program.low[cell, s, a, y]
-            if bottom == 0.0 and abs(w - scale * u[y]) <= ALIKE * w:
-                ceiling = min(ceiling, program.high[cell, s, a, y])
-                continue
-            compact.state[used], compact.weight[used] = y, w
-            compact.low[used], compact.high[used] = bottom, program.high[cell, s, a, y]
-            used += 1
-        return used, scale, ceiling
-    for k in range(program.counts[cell, s, a]):
-        y = program.successors[cell, s, a, k]
-        compact.state[used], compact.weight[used] = y, program.reference[n, h, s, a, y]
-        compact.low[used], compact.high[used] = program.low[cell, s, a, y], program.high[cell, s, a, y]
-        used += 1
-    return used, 0.0, ceiling
-
-
-@compiled
-def list_rows(program: Program, first: int, last: int, compact: Compact) -> int:
-    """Fill pattern, scale, ceiling and the lists for arms first..last-1; begin and the lists are theirs alone.
-
-    Returns how many places are used, or -1 where the lists are too short.
-    """
+    pattern, _, scales, _, ceilings, begin, counts, room, _, state, weight, low, high, p = compact
     horizon, states = program.reach.shape[1], program.reach.shape[2]
-    rows, used, r = np.empty((SAMPLE, states)), 0, 0
-    for n in range(first, last):
-        for h in range(horizon):
-            u, cell = compact.pattern[n, h], n * program.phases + program.phase[h]
-            some = write_pattern(program, n, h, rows, u)
-            if used + 2 * states * (states + SPARE) > compact.state.size:
-                return -1
-            for s in range(states):
-                for a in range(2):
-                    compact.begin[r] = used
-                    compact.scale[n, h, s, a], compact.ceiling[n, h, s, a] = 0.0, np.inf
-                    if program.reach[n, h, s] and not (a == 1 and program.idle[h]):
-                        likeness = (0.0, states)
-                        if some and program.counts[cell, s, a] == states:
-                            likeness = count_own(program.reference[n, h, s, a], program.low[cell, s, a], u)
-                        used, compact.scale[n, h, s, a], compact.ceiling[n, h, s, a] = list_entries(
-                            program, n, h, s, a, u, likeness, used, compact
-                        )
-                        compact.count[r] = used - compact.begin[r]
-                        used += SPARE
-                    else:
-                        compact.count[r] = 0
-                    r += 1
-    compact.begin[r] = used
+    rows, w, used = np.empty((SAMPLE, states)), np.empty(states), 0
+    for h in range(horizon):
+        u, cell = pattern[n, h], n * program.phases + program.phase[h]
+        some = write_pattern(program, n, h, rows, u)
+        if used + 2 * states * states > state.size:
+            return -1
+        for s in range(states):
+            for a in range(2):
+                r, first = ((n * horizon + h) * states + s) * 2 + a, used
+                scale, others, many = 0.0, states, program.counts[cell, s, a]
+                if not program.reach[n, h, s] or (a == 1 and program.idle[h]):
+                    many = 0
+                elif some and 2 * many > states:
+                    gather(program, n, h, s, a, w)
+                    scale, others = count_own(w, program.low[cell, s, a], u)
+                alike = OTHERS * others <= states
+                if alike:
+                    ceilings[n, h, s, a] = least_bound(w, program.low[cell, s, a], program.high[cell, s, a], u, scale)
+                    scales[n, h, s, a] = scale
+                    many = others
+                k = 0
+                while used - first < many:
+                    y = k if alike else program.successors[cell, s, a, k]
+                    k += 1
+                    bottom = program.low[cell, s, a, y]
+                    if alike and bottom == 0.0 and abs(w[y] - scale * u[y]) <= ALIKE * w[y]:
+                        continue
+                    state[used], weight[used] = y, program.reference[n, h, s, a, y]
+                    low[used], high[used] = bottom, program.high[cell, s, a, y]
+                    p[used] = bottom if bottom > 0.0 else 0.5 * high[used]
+                    if bottom > 0.0:
+                        constant[n, h, s, a] += bottom * (np.log(bottom) - np.log(weight[used]))
+                    used += 1
+                begin[r], counts[r], room[r] = first, many, many
     return used
+
+
+@compiled
+def make_room(compact: Compact, n: int, r: int) -> bool:
+    """Move a row's list to where it can grow to twice its length and more; return False where the arm has no place left."""
+    _, _, _, _, _, begin, counts, room, used, state, weight, low, high, p = compact
+    old, new = begin[r], used[n, 0]
+    more = 2 * counts[r] + 2
+    if new + more > used[n, 1]:
+        return False
+    for k in range(counts[r]):
+        state[new + k], weight[new + k], p[new + k] = state[old + k], weight[old + k], p[old + k]
+        low[new + k], high[new + k] = low[old + k], high[old + k]
+    begin[r], room[r] = new, more
+    used[n, 0] += more
+    return True

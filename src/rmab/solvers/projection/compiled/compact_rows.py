@@ -7,16 +7,16 @@ tilted pattern without the states of own entries.
 import numpy as np
 
 from rmab.common.arrays import FloatArray
-from rmab.common.compile import compiled, compiled_in_any_order
+from rmab.common.compile import compiled, compiled_in_any_order, compiled_inline
 from rmab.solvers.projection.compiled.box_rows import SMALL, ahead, box_row
-from rmab.solvers.projection.compiled.compact import Compact
+from rmab.solvers.projection.compiled.compact import Compact, make_room
 from rmab.solvers.projection.compiled.dual import fit_step
 from rmab.solvers.projection.compiled.program import HIGH, LOW, P, Primal, Program, Q, V, W
 from rmab.solvers.projection.compiled.rows import some_row
 
 FREE = 2.0  # an upper bound that no probability reaches
 CANCELS = 0.9  # where own entries make up more of the pattern, what is left is added up and not subtracted
-LOST, FULL = -2, -1  # a row underflows; a row's list is full
+LOST, FULL = -2, -1  # a row underflows; an arm has no place left for entries
 
 
 @compiled_in_any_order
@@ -33,10 +33,10 @@ def tilt(pattern: FloatArray, expv: FloatArray, tilted: FloatArray) -> tuple[flo
 
 @compiled_in_any_order
 def count_above(alpha: float, tilted: FloatArray, high: FloatArray) -> int:
-    """Return how many entries of alpha tilted (S,) reach their upper bounds."""
+    """Return how many entries of alpha tilted (S,) that are not 0 reach their upper bounds."""
     found = 0
     for y in range(tilted.size):
-        found += 1 if alpha * tilted[y] >= high[y] else 0
+        found += 1 if (tilted[y] > 0.0) & (alpha * tilted[y] >= high[y]) else 0
     return found
 
 
@@ -59,17 +59,18 @@ def pin_more(program: Program, compact: Compact, n: int, h: int, s: int, a: int)
     """Make own entries of those that reach their upper bounds; return how many, or FULL where there is no more room."""
     states, cell = program.reach.shape[2], n * program.phases + program.phase[h]
     r = ((n * program.reach.shape[1] + h) * states + s) * 2 + a
-    begin, added = compact.begin[r], 0
+    added = 0
     for y in range(states):
-        if compact.alpha[n, h, s, a] * compact.tilted[n, h, y] >= program.high[cell, s, a, y]:
+        x = compact.alpha[n, h, s, a] * compact.tilted[n, h, y]
+        if x > 0.0 and x >= program.high[cell, s, a, y]:
             own = False
-            for k in range(begin, begin + compact.count[r]):
+            for k in range(compact.begin[r], compact.begin[r] + compact.count[r]):
                 own |= compact.state[k] == y
             if own:
                 continue
-            k = begin + compact.count[r]
-            if k == compact.begin[r + 1]:
+            if compact.count[r] == compact.room[r] and not make_room(compact, n, r):
                 return FULL
+            k = compact.begin[r] + compact.count[r]
             compact.state[k], compact.weight[k] = y, program.reference[n, h, s, a, y]
             compact.low[k], compact.high[k] = 0.0, program.high[cell, s, a, y]
             compact.count[r] += 1
@@ -77,7 +78,7 @@ def pin_more(program: Program, compact: Compact, n: int, h: int, s: int, a: int)
     return added
 
 
-@compiled
+@compiled_inline
 def solve_row(
     program: Program, compact: Compact, n: int, h: int, s: int, a: int, v: FloatArray, expv: FloatArray, shift: float,
     total: float, row: FloatArray, primal: Primal,
@@ -85,9 +86,9 @@ def solve_row(
     """Solve one row, whatever is pinned; return 0, LOST or FULL. Scratch: row (6, S+1)."""
     states, cell = program.reach.shape[2], n * program.phases + program.phase[h]
     r = ((n * program.reach.shape[1] + h) * states + s) * 2 + a
-    begin, scale, tilted = compact.begin[r], compact.scale[n, h, s, a], compact.tilted[n, h]
+    scale, tilted = compact.scale[n, h, s, a], compact.tilted[n, h]
     while True:
-        count, removed = compact.count[r], 0.0
+        begin, count, removed = compact.begin[r], compact.count[r], 0.0
         for k in range(count):
             e = begin + k
             y = compact.state[e]
@@ -96,7 +97,7 @@ def solve_row(
             row[LOW, k], row[HIGH, k] = compact.low[e], compact.high[e]
             removed += tilted[y]
         entries, common = count, 0.0
-        if scale > 0.0 and count < states:
+        if scale > 0.0:
             common = common_part(total, removed, tilted, compact.state[begin : begin + count])
             if not scale * common > 0.0:
                 return LOST
@@ -117,43 +118,39 @@ def solve_row(
 
 @compiled
 def solve_compact(
-    program: Program, compact: Compact, first: int, last: int, step: int, v: FloatArray, primal: Primal
+    program: Program, compact: Compact, arms: tuple[int, int], steps: tuple[int, int], v: FloatArray, primal: Primal
 ) -> int:
-    """Solve rows of arms first..last-1 at potentials v (N,H+1,S): all of one step, or with step -1 those whose sigma is -1.
+    """Solve the rows whose sigma is -1, of arms and steps from the first to before the last, at potentials v (N,H+1,S).
 
     Returns 0, LOST or FULL; in the latter two cases at least one row is not solved.
     """
-    horizon, states = program.reach.shape[1], program.reach.shape[2]
-    row, expv, every, worst = np.empty((6, states + 1)), np.empty(states), step >= 0, 0
-    for n in range(first, last):
-        for h in range(step if every else 0, step + 1 if every else horizon):
+    states = program.reach.shape[2]
+    row, expv, worst = np.empty((6, states + 1)), np.empty(states), 0
+    for n in range(arms[0], arms[1]):
+        for h in range(steps[0], steps[1]):
             shift, total = np.nan, 0.0
             for s in range(states):
                 for a in range(2):
-                    if not program.reach[n, h, s] or (a == 1 and program.idle[h]):
-                        continue
-                    if not every and not primal.sigma[n, h, s, a] < 0.0:
-                        continue
-                    if np.isnan(shift):
-                        shift = ahead(v, program.reach, n, h, expv)
-                        total, _ = tilt(compact.pattern[n, h], expv, compact.tilted[n, h])
-                    found = solve_row(program, compact, n, h, s, a, v, expv, shift, total, row, primal)
-                    worst = min(worst, found)
+                    if program.reach[n, h, s] and not (a == 1 and program.idle[h]) and primal.sigma[n, h, s, a] < 0.0:
+                        if np.isnan(shift):
+                            shift = ahead(v, program.reach, n, h, expv)
+                            total, _ = tilt(compact.pattern[n, h], expv, compact.tilted[n, h])
+                        worst = min(worst, solve_row(program, compact, n, h, s, a, v, expv, shift, total, row, primal))
     return worst
 
 
-
-
 @compiled
-def same_compact(program: Program, compact: Compact, first: int, last: int, v: FloatArray, primal: Primal) -> None:
-    """Solve the rows of arms first..last-1 whose pinned entries are those of the last time; sigma is -1 where they are not."""
+def same_compact(
+    program: Program, compact: Compact, arms: tuple[int, int], steps: tuple[int, int], v: FloatArray, primal: Primal
+) -> None:
+    """Solve the rows whose pinned entries are those of the last time, as p tells; sigma is -1 where they are not."""
     _, _, _, _, _, _, reach, _, idle, _, _, _, phase, phases, _ = program
-    pattern, tilted, scale, alpha, ceiling, begin, counts, state, weight, low, high, p = compact
+    pattern, tilted, scale, alpha, ceiling, begin, counts, _, _, state, weight, low, high, p = compact
     _, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
-    for n in range(first, last):
-        for h in range(horizon):
+    for n in range(arms[0], arms[1]):
+        for h in range(steps[0], steps[1]):
             shift = ahead(v, reach, n, h, expv)
             whole, peak = tilt(pattern[n, h], expv, tilted[n, h])
             for s in range(states):
@@ -176,7 +173,7 @@ def same_compact(program: Program, compact: Compact, first: int, last: int, v: F
                             pinned += old
                             lean += old * v[n, h + 1, y]
                             known &= low[at + k] == high[at + k] == old
-                    if scale[n, h, s, a] > 0.0 and count < states:
+                    if scale[n, h, s, a] > 0.0:
                         if removed > CANCELS * whole:
                             sigma[n, h, s, a] = -1.0
                             continue
@@ -198,7 +195,8 @@ def same_compact(program: Program, compact: Compact, first: int, last: int, v: F
                     if same and multiple * peak >= ceiling[n, h, s, a]:
                         own = 0
                         for k in range(count):
-                            own += 1 if multiple * tilted[n, h, state[at + k]] >= high[at + k] else 0
+                            x = tilted[n, h, state[at + k]]
+                            own += 1 if x > 0.0 and multiple * x >= high[at + k] else 0
                         same = own == count_above(multiple, tilted[n, h], program.high[n * phases + phase[h], s, a])
                     if same:
                         alpha[n, h, s, a] = multiple
@@ -218,13 +216,13 @@ def dual_compact(
 ) -> tuple[float, float, int]:  # fmt: skip
     """Do as `dual` does, on compact rows; the third number is 0, LOST or FULL (`solve_row`)."""
     _, _, _, _, _, _, reach, _, idle, _, start, weights, _, _, cost = program
-    _, tilted, _, alpha, _, begin, counts, state, _, _, _, p = compact
+    _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, p = compact
     _, _, mass, phi, _, gradient = primal
     horizon, states = reach.shape[1], reach.shape[2]
     used[:] = 0.0
     value, worst = 0.0, 0.0
-    same_compact(program, compact, first, last, v, primal)
-    status = solve_compact(program, compact, first, last, -1, v, primal)
+    same_compact(program, compact, (first, last), (0, horizon), v, primal)
+    status = solve_compact(program, compact, (first, last), (0, horizon), v, primal)
     for n in range(first, last if status == 0 else first):
         gradient[n] = 0.0
         begun, total = 0.0, 0.0
@@ -266,7 +264,8 @@ def open_compact(
 ) -> tuple[int, int]:
     """Do as `opening` does, from step `last` back to 0; return 0, LOST or FULL, and the step where that was found."""
     for h in range(last, -1, -1):
-        status = solve_compact(program, compact, 0, program.reach.shape[0], h, v, primal)
+        same_compact(program, compact, (0, program.reach.shape[0]), (h, h + 1), v, primal)
+        status = solve_compact(program, compact, (0, program.reach.shape[0]), (h, h + 1), v, primal)
         if status < 0:
             return status, h
         fit_step(program, h, marginals, primal.phi, prices, v)
@@ -278,7 +277,7 @@ def follow_compact(program: Program, compact: Compact, share: FloatArray, mass: 
     """Do as `rmab.solvers.compiled.dynamics.forward` does: write the masses (N,H,S,2) that flow from the start, at shares
     (N,H,S) that are scaled down where they exceed the budget.
     """
-    _, tilted, _, alpha, _, begin, counts, state, _, _, _, p = compact
+    _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, p = compact
     arms, horizon, states = share.shape
     for n in range(arms):
         mass[n] = 0.0
@@ -307,8 +306,8 @@ def follow_compact(program: Program, compact: Compact, share: FloatArray, mass: 
 
 @compiled
 def write_kernel(program: Program, compact: Compact, first: int, last: int, kernel: FloatArray) -> None:
-    """Write the rows of arms first..last-1 into kernel (N,H,S,2,S), which is zero; those without mass get some kernel."""
-    _, tilted, _, alpha, _, begin, counts, state, _, _, _, p = compact
+    """Write the rows of arms first..last-1 into kernel (N,H,S,2,S); those without mass get some kernel of their set."""
+    _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, p = compact
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     row = np.empty((6, states))
     for n in range(first, last):
@@ -316,12 +315,12 @@ def write_kernel(program: Program, compact: Compact, first: int, last: int, kern
             cell = n * program.phases + program.phase[h]
             for s in range(states):
                 for a in range(2):
+                    multiple, r = alpha[n, h, s, a], ((n * horizon + h) * states + s) * 2 + a
+                    for y in range(states):
+                        kernel[n, h, s, a, y] = multiple * tilted[n, h, y]
+                    for k in range(begin[r], begin[r] + counts[r]):
+                        kernel[n, h, s, a, state[k]] = p[k]
                     if program.reach[n, h, s] and not (a == 1 and program.idle[h]):
-                        multiple, r = alpha[n, h, s, a], ((n * horizon + h) * states + s) * 2 + a
-                        for y in range(states if multiple > 0.0 else 0):
-                            kernel[n, h, s, a, y] = multiple * tilted[n, h, y]
-                        for k in range(begin[r], begin[r] + counts[r]):
-                            kernel[n, h, s, a, state[k]] = p[k]
                         continue
                     count = program.counts[cell, s, a]
                     for k in range(count):

@@ -40,7 +40,7 @@ class Curvature(NamedTuple):
 @compiled
 def measure(program: Program, compact: Compact, curvature: Curvature) -> None:
     """Write whole, loose and loose_mass."""
-    _, tilted, _, alpha, _, begin, counts, state, _, low, high, p = compact
+    _, tilted, _, alpha, _, begin, counts, _, _, state, _, low, high, p = compact
     mass, _, whole, loose, loose_mass, _ = curvature
     arms, horizon, states = program.reach.shape
     for n in range(arms):
@@ -96,7 +96,7 @@ def precondition(
 
     target and prices are overwritten.
     """
-    _, tilted, _, alpha, _, begin, counts, state, _, _, _, _ = compact
+    _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, _ = compact
     mass, sigma, whole, loose, loose_mass, free = curvature
     arms, horizon, states = target.shape
     ahead, ahead_loose = np.empty((arms, states, 2)), np.empty((arms, states, 2))
