@@ -217,7 +217,7 @@ def minimise_dual(
         return found
 
 
-def tempered(program: Program, tolerance: float, solver: type[DualNewton]) -> tuple[DualNewton, int] | None:
+def tempered(program: Program, tolerance: float, solver: type[DualNewton] = DualNewton) -> tuple[DualNewton, int] | None:
     """Solve for powers of the reference, from nearly flat to itself, each from the one before; None where the path is lost.
 
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its

@@ -15,8 +15,9 @@ from rmab.solvers.projection.compiled.program import HIGH, LOW, P, Primal, Progr
 from rmab.solvers.projection.compiled.rows import some_row
 
 FREE = 2.0  # an upper bound that no probability reaches
+LARGEST = 1e3  # where the common part would be larger at an own entry, subtracting it there leaves too much rounding
 CANCELS = 0.9  # where own entries make up more of the pattern, what is left is added up and not subtracted
-LOST, FULL = -2, -1  # a row underflows; an arm has no place left for entries
+LOST, FULL = -2, -1  # a row underflows or cancels; an arm has no place left for entries
 
 
 @compiled_in_any_order
@@ -108,7 +109,11 @@ def solve_row(
         for k in range(count):
             compact.p[begin + k] = row[P, k]
         compact.alpha[n, h, s, a] = row[P, count] / common if entries > count else 0.0
-        above = 0
+        above, usual = 0, 0.0
+        for k in range(count):
+            usual = max(usual, tilted[compact.state[begin + k]])
+        if compact.alpha[n, h, s, a] * usual > LARGEST:
+            return LOST
         if compact.alpha[n, h, s, a] > 0.0:
             above = count_above(compact.alpha[n, h, s, a], tilted, program.high[cell, s, a])
         added = pin_more(program, compact, n, h, s, a) if above > 0 else 0
@@ -192,6 +197,7 @@ def same_compact(
                         else:
                             same &= (x <= bottom) if old <= bottom else (x >= top)
                     multiple = c * scale[n, h, s, a]
+                    same &= multiple * removed <= LARGEST
                     if same and multiple * peak >= ceiling[n, h, s, a]:
                         own = 0
                         for k in range(count):
