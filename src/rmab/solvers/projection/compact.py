@@ -1,29 +1,26 @@
 """Newton's method on the dual of the KL projection, where rows over many states are compact (`compiled/compact.py`).
 
-The Newton system is solved by conjugate gradients, exactly enough that the residual falls with the power 3/2. A step that is
-not exact costs iterations; the certificate does not depend on it.
+The Newton system is solved by conjugate gradients, as exactly as it pays: a step that is not exact costs
+iterations, and the certificate does not depend on it.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rmab.common import FloatArray, IntArray
-from rmab.solvers.projection.compiled.compact import OTHERS, Compact, list_rows
+from rmab.solvers.projection.compiled.compact import FEWEST, Compact, list_rows
 from rmab.solvers.projection.compiled.compact_rows import FULL, dual_compact, follow_compact, open_compact, write_kernel
 from rmab.solvers.projection.compiled.conjugate import Curvature, measure, precondition
 from rmab.solvers.projection.compiled.program import FEW_STATES, Primal, Program
 from rmab.solvers.projection.newton import DualNewton
 
-MORE = 2  # times as much room as is needed, and again where that was not enough
+MORE, SPARE = 2, 8  # room for own entries: times what is needed, plus so many by state; and again where that is not enough
 ROUGHEST = 0.1  # part of the residual that a Newton step may leave at most
+NEAR, LEAST = 1e-4, 1e-12  # below the former, residuals are squared, as Newton's method does, down to the latter
 PRODUCTS = 200  # most products of one Newton step
+LISTS = ("state", "weight", "low", "high", "p")
 
-Array = NDArray[Any]
 
-
-class NotCompact(Exception):
+class NotCompactError(Exception):
     """The rows cannot be written compactly, or conjugate gradients are too slow: `DualNewton` is to be asked."""
 
 
@@ -32,40 +29,46 @@ def may_be_compact(program: Program) -> bool:
     return not program.ball and program.reach.shape[2] > FEW_STATES
 
 
+def accuracy(residual: float) -> float:
+    """Return what a Newton step from a point with this residual may leave of it."""
+    return min(ROUGHEST, residual**0.5) * residual if residual > NEAR else max(residual * residual, LEAST)
+
+
 class CompactNewton(DualNewton):
-    """As `DualNewton`, on compact rows; raises NotCompact where that does not work."""
+    """As `DualNewton`, on compact rows; raises NotCompactError where that does not work."""
 
     def prepare(self) -> None:
         """List the rows, and make the work space."""
         arms, horizon, states = self.program.reach.shape
         self.chunks = [(n, n + 1) for n in range(arms)]
-        shapes = [(arms, horizon, states)] * 2 + [(arms, horizon, states, 2)] * 3
-        constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
+        pattern, tilted = (np.zeros((arms, horizon, states)) for _ in range(2))
+        scale, alpha, ceiling, constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(7))
+        begin, counts, room = (np.empty(scale.size, dtype=np.int64) for _ in range(3))
+        unused, self.most = np.zeros((arms, 2), dtype=np.int64), 2 * horizon * states * (states // FEWEST)
         self.primal = Primal(np.empty((0, 0, 0, 0, 0)), constant, mass, phi, sigma, self.gradient)
-        rows = [np.zeros(shape) for shape in shapes] + [np.empty(arms * horizon * states * 2, dtype=np.int64) for _ in range(3)]
-        self.most, unused = 2 * horizon * states * (states // OTHERS), np.zeros((arms, 2), dtype=np.int64)
 
-        def listed(first: int, _: int) -> list[Array]:
+        def listed(first: int, _: int) -> Compact:
             places = self.most + 2 * states * states
-            lists = [np.empty(places, dtype=np.uint32), *(np.empty(places) for _ in range(4))]
-            used = list_rows(self.program, first, Compact(*rows, unused, *lists), constant)
+            own = (np.empty(places, dtype=np.uint32), np.empty(places), np.empty(places), np.empty(places), np.empty(places))
+            compact = Compact(pattern, tilted, scale, alpha, ceiling, begin, counts, room, unused, *own)
+            used = list_rows(self.program, first, compact, constant)
             if not 0 <= used <= self.most:
-                raise NotCompact
-            return [one[:used] for one in lists]
+                raise NotCompactError
+            return _places(compact, 0, used)
 
         lists = self.each(listed)
-        used = np.array([one[0].size for one in lists])
-        self.compact = _laid_out(Compact(*rows, unused, *lists[0]), lists, MORE * used + 8 * states)
+        used = np.array([one.state.size for one in lists])
+        self.compact = _laid_out(lists, MORE * used + SPARE * states)
 
     def widen(self, status: int) -> None:
         """Make more room for entries that come to be pinned."""
         places = self.compact.used
         begin = np.concatenate([[0], places[:-1, 1]])
-        room = MORE * (places[:, 1] - begin)
+        room = MORE * (places[:, 1] - begin) + self.program.reach.shape[2]
         if status != FULL or (room > MORE * self.most).any():
-            raise NotCompact
-        lists = [[one[first:last] for one in self.compact[-5:]] for first, last in zip(begin, places[:, 0], strict=True)]
-        self.compact = _laid_out(self.compact, lists, room)
+            raise NotCompactError
+        lists = [_places(self.compact, *own) for own in zip(begin, places[:, 0], strict=True)]
+        self.compact = _laid_out(lists, room)
 
     def open(self, marginals: FloatArray) -> None:
         """Write the first potentials and prices."""
@@ -103,7 +106,7 @@ class CompactNewton(DualNewton):
         nodes, shape = self.gradient.size, self.gradient.shape
         residual = np.concatenate([-(weights * self.gradient).ravel(), np.where(free, -slack, 0.0)])
         unit = np.concatenate([np.repeat(program.weights, nodes // len(weights)), np.maximum(self.budget, 1.0)])
-        enough = min(ROUGHEST, self.residual**0.5) * self.residual
+        enough = accuracy(self.residual)
         x, along, image = (np.zeros_like(residual) for _ in range(3))
         target, z, product = (np.empty_like(residual) for _ in range(3))
         slots = [part for one in (target, z, product) for part in (one[:nodes].reshape(shape), one[nodes:])]
@@ -122,12 +125,10 @@ class CompactNewton(DualNewton):
             x += (now / curved) * along
             residual -= (now / curved) * image
             before = now
-            self.products += 1
             if np.abs(residual / unit).max() <= enough:
                 self.step[:] = x[:nodes].reshape(shape)
                 return x[nodes:].copy(), float((weights * self.gradient * self.step).sum())
-        raise NotCompact
-    products = 0
+        raise NotCompactError
 
     def flow_masses(self) -> FloatArray:
         """(N,H,S,2) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
@@ -143,16 +144,19 @@ class CompactNewton(DualNewton):
         return kernel
 
 
-def _laid_out(compact: Compact, lists: list[list[Array]], room: IntArray) -> Compact:
+def _places(compact: Compact, first: int, last: int) -> Compact:
+    """Return the lists from place first to before last."""
+    return compact._replace(**{name: getattr(compact, name)[first:last] for name in LISTS})
+
+
+def _laid_out(lists: list[Compact], room: IntArray) -> Compact:
     """Put the lists of every arm one after the other, with so many places (N,) each."""
-    end = np.cumsum(room)
-    begin = end - room
-    whole = [np.zeros(end[-1], dtype=one.dtype) for one in lists[0]]
-    for first, own in zip(begin, lists, strict=True):
-        for table, part in zip(whole, own, strict=True):
-            table[first : first + part.size] = part
-    places = compact.begin.reshape(len(lists), -1)
-    places += (begin - np.concatenate([[0], compact.used[:-1, 1]]))[:, np.newaxis]
-    used = np.stack([begin + [own[0].size for own in lists], end], axis=1)
-    state, weight, low, high, p = whole
-    return compact._replace(used=used, state=state, weight=weight, low=low, high=high, p=p)
+    compact, end = lists[0], np.cumsum(room)
+    first = end - room
+    whole = {name: np.zeros(end[-1], dtype=getattr(compact, name).dtype) for name in LISTS}
+    for at, own in zip(first, lists, strict=True):
+        for name, table in whole.items():
+            table[at : at + own.state.size] = getattr(own, name)
+    begin = compact.begin.reshape(len(lists), -1)
+    begin += (first - np.concatenate([[0], compact.used[:-1, 1]]))[:, np.newaxis]
+    return compact._replace(used=np.stack([first + [own.state.size for own in lists], end], axis=1), **whole)

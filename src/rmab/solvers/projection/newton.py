@@ -9,18 +9,16 @@ from rmab.common import FloatArray, chunks_of, each, frozen
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
 from rmab.solvers.compiled.linear import solve_positive
-from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
+from rmab.solvers.projection.compiled.curvature import curvature, direction
 from rmab.solvers.projection.compiled.dual import NEGLIGIBLE, dual, fit_step, mean_masses, opening
 from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
 from rmab.solvers.projection.compiled.rows import solve_rows
-from rmab.solvers.projection.compiled.sparse import sparse_arms
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
 ITERATIONS = 200
 CLOSE, LOOSE = 1e-3, 0.1  # share of the uniform distribution in the marginals to start from: no mass is 0
 ARMIJO = 1e-4
-WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
 FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
 ENDLESS = 1e6  # a step of the prices that is longer is made of rounding
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # what to try against it, in parts of the largest active mass
@@ -47,11 +45,9 @@ class DualNewton:
         program = self.program
         arms, horizon, states = program.reach.shape
         self.chunks = chunks_of(arms, max(1, CHUNK // (2 * horizon * states * states)))
-        self.sparse = sparse_arms(program)
-        size = states + self.sparse.joint
         link = np.empty((arms, horizon, states, states) if states <= FEW_STATES else (0, 0, 0, 0))
         leave, enter = np.empty((arms, horizon, states)), np.empty((arms, horizon, states))
-        self.factors = Factors(np.empty((arms, horizon, size, size)), link, leave, enter)
+        self.factors = Factors(np.empty((arms, horizon, states, states)), link, leave, enter)
         constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
         self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma, self.gradient)
 
@@ -159,24 +155,18 @@ class DualNewton:
         column = np.where(free, np.cumsum(free) - 1, -1)
         columns, primal = int(free.sum()), self.primal._replace(mass=mass, gradient=self.gradient)
 
-        def factored(first: int, last: int) -> tuple[FloatArray, float]:
+        def factored(first: int, last: int) -> FloatArray:
             schur = np.empty((1 + columns, 1 + columns))
-            return schur, curvature(self.program, self.sparse, first, last, primal, column, self.factors, schur)
+            curvature(self.program, first, last, primal, column, self.factors, schur)
+            return schur
 
-        parts = self.each(factored)
-        if self.sparse.joint and not parts[0][1] >= WEAK:
-            self.sparse = self.sparse._replace(joint=False)
-            return self.newton_step(mass)
-        schur = _total([one[0] for one in parts])
+        schur = _total(self.each(factored))
         price_step = np.zeros_like(self.prices)
-        if self.sparse.joint:
-            steps = (self.factors, price_step, self.step)
-            return price_step, direction_joint(self.program, self.sparse, self.gradient, slack, column, *steps)
         if columns:
             used = (self.program.weights * self.program.cost**2 @ mass[..., 1].sum(axis=2))[free]
             price_step[free] = _price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
-        point = (primal, column, self.factors, price_step, self.step)
-        slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
+        point = (primal, self.factors, price_step, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, first, last, *point))
         return price_step, float(sum(slopes))
 
 

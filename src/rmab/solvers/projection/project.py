@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, ReadOnly, as_tolerance, frozen
 from rmab.errors import ModelError, SolverError
-from rmab.solvers.projection.compact import CompactNewton, NotCompact, may_be_compact
+from rmab.solvers.projection.compact import CompactNewton, NotCompactError, may_be_compact
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.newton import DualNewton, minimise_dual
 from rmab.solvers.projection.program import fitting_reference, make_program
@@ -240,7 +240,7 @@ def _solved(program: Program, warm: FloatArray | None, tolerance: float) -> tupl
     if may_be_compact(program):
         try:
             return minimise_dual(program, warm, tolerance, CompactNewton)
-        except NotCompact:
+        except NotCompactError:
             pass
     return minimise_dual(program, warm, tolerance)
 

@@ -1,13 +1,13 @@
-"""Rows over many states in a few numbers each: a multiple of a pattern that the rows of a step share, and a row's own entries.
+"""Rows over many states in a few numbers each: a multiple of a pattern that the rows of a step share, and own entries.
 
 A plan begins as the projection of uniform occupancies. From then on, every row is tilted by the same potentials, so that two
 rows stay multiples of each other, except where an entry was pinned by its confidence set at some time: with many states, one
 or two of a hundred. Rows with few possible successors have entries of their own only.
 
-Row r = ((n H + h) S + s) 2 + a of the reference is a multiple of pattern[n,h] outside of its own entries. These are at places
-begin[r] up to begin[r] + count[r] - 1 of the lists. All entries with a positive lower bound are own ones, and all that an
-upper bound has pinned so far: the rest of the row is not pinned. A list that grows beyond its room moves to the end of what
-its arm has used.
+Row r = ((n H + h) S + s) 2 + a of the reference is a multiple of pattern[n,h] outside of its own entries. These are at
+places begin[r] up to begin[r] + counts[r] - 1 of the lists. All entries with a positive lower bound are own ones, and all
+that an upper bound has pinned so far: the rest of the row is not pinned. A list that grows beyond its room moves to the end
+of what its arm has used.
 """
 
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from rmab.solvers.projection.compiled.program import Program
 
 ALIKE = 1e-12  # what entries of two rows may differ by, relatively: an episode rounds less
 OTHERS = 8  # a row is unlike its pattern where more than one entry in so many is its own
+FEWEST = 4  # rows are not compact where one entry in so many, of all, is an own one
 SAMPLE = 3  # rows that a pattern is made of
 
 
@@ -29,8 +30,8 @@ class Compact(NamedTuple):
 
     pattern, tilted (N,H,S): of the reference, and times exp(v - shift). scale, alpha (N,H,S,2): the multiples of the former
     and, in the kernel, of the latter. ceiling (N,H,S,2): the least upper bound of entries that are not own. Of own entries:
-    state, weight (the reference), low, high, and p, the kernel. begin, count, room (R,): of the rows' lists. used (N,2): the
-    next place that is free, and the end of the arm's places.
+    state, weight (the reference), low, high, and p, the kernel. begin, counts, room (R,): of the rows' lists. used (N,2):
+    the next place that is free, and the end of the arm's places.
     """
 
     pattern: FloatArray
@@ -39,7 +40,7 @@ class Compact(NamedTuple):
     alpha: FloatArray
     ceiling: FloatArray
     begin: IntArray
-    count: IntArray
+    counts: IntArray
     room: IntArray
     used: IntArray
     state: NDArray[np.uint32]

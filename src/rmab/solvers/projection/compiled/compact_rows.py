@@ -5,6 +5,7 @@ tilted pattern without the states of own entries.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled, compiled_in_any_order, compiled_inline
@@ -42,7 +43,7 @@ def count_above(alpha: float, tilted: FloatArray, high: FloatArray) -> int:
 
 
 @compiled
-def common_part(total: float, removed: float, tilted: FloatArray, state: FloatArray) -> float:
+def common_part(total: float, removed: float, tilted: FloatArray, state: NDArray[np.uint32]) -> float:
     """Return the sum of tilted (S,) without these states: total - removed, or more exactly where that cancels."""
     if removed <= CANCELS * total:
         return total - removed
@@ -65,16 +66,16 @@ def pin_more(program: Program, compact: Compact, n: int, h: int, s: int, a: int)
         x = compact.alpha[n, h, s, a] * compact.tilted[n, h, y]
         if x > 0.0 and x >= program.high[cell, s, a, y]:
             own = False
-            for k in range(compact.begin[r], compact.begin[r] + compact.count[r]):
+            for k in range(compact.begin[r], compact.begin[r] + compact.counts[r]):
                 own |= compact.state[k] == y
             if own:
                 continue
-            if compact.count[r] == compact.room[r] and not make_room(compact, n, r):
+            if compact.counts[r] == compact.room[r] and not make_room(compact, n, r):
                 return FULL
-            k = compact.begin[r] + compact.count[r]
+            k = compact.begin[r] + compact.counts[r]
             compact.state[k], compact.weight[k] = y, program.reference[n, h, s, a, y]
             compact.low[k], compact.high[k] = 0.0, program.high[cell, s, a, y]
-            compact.count[r] += 1
+            compact.counts[r] += 1
             added += 1
     return added
 
@@ -89,7 +90,7 @@ def solve_row(
     r = ((n * program.reach.shape[1] + h) * states + s) * 2 + a
     scale, tilted = compact.scale[n, h, s, a], compact.tilted[n, h]
     while True:
-        begin, count, removed = compact.begin[r], compact.count[r], 0.0
+        begin, count, removed = compact.begin[r], compact.counts[r], 0.0
         for k in range(count):
             e = begin + k
             y = compact.state[e]
