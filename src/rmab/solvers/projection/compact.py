@@ -14,8 +14,9 @@ from rmab.solvers.projection.compiled.program import FEW_STATES, Primal, Program
 from rmab.solvers.projection.newton import DualNewton
 
 MORE, SPARE = 2, 8  # room for own entries: times what is needed, plus so many by state; and again where that is not enough
-ROUGHEST = 0.1  # part of the residual that a Newton step may leave at most
-NEAR, LEAST = 1e-4, 1e-12  # below the former, residuals are squared, as Newton's method does, down to the latter
+ROUGHEST = 0.3  # part of the residual that a Newton step may leave at most
+NEAR, LEAST = 1e-5, 1e-12  # below the former, residuals are squared, as Newton's method does, down to the latter
+USUAL = 8  # places by node to begin with, when rows are listed
 PRODUCTS = 200  # most products of one Newton step
 LISTS = ("state", "weight", "low", "high", "p")
 
@@ -48,13 +49,13 @@ class CompactNewton(DualNewton):
         self.primal = Primal(np.empty((0, 0, 0, 0, 0)), constant, mass, phi, sigma, self.gradient)
 
         def listed(first: int, _: int) -> Compact:
-            places = self.most + 2 * states * states
-            own = (np.empty(places, dtype=np.uint32), np.empty(places), np.empty(places), np.empty(places), np.empty(places))
-            compact = Compact(pattern, tilted, scale, alpha, ceiling, begin, counts, room, unused, *own)
-            used = list_rows(self.program, first, compact, constant)
-            if not 0 <= used <= self.most:
-                raise NotCompactError
-            return _places(compact, 0, used)
+            for places in (USUAL * horizon * states, self.most):
+                states_of, tables = np.empty(places, dtype=np.uint32), np.empty((4, places))
+                compact = Compact(pattern, tilted, scale, alpha, ceiling, begin, counts, room, unused, states_of, *tables)
+                used = list_rows(self.program, first, compact, constant)
+                if used >= 0:
+                    return _places(compact, 0, used)
+            raise NotCompactError
 
         lists = self.each(listed)
         used = np.array([one.state.size for one in lists])

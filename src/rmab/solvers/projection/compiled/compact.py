@@ -136,11 +136,10 @@ def list_rows(program: Program, n: int, compact: Compact, constant: FloatArray) 
     pattern, _, scales, _, ceilings, begin, counts, room, _, state, weight, low, high, p = compact
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     rows, w, used = np.empty((SAMPLE, states)), np.empty(states), 0
+    constant[n] = 0.0
     for h in range(horizon):
         u, cell = pattern[n, h], n * program.phases + program.phase[h]
         some = write_pattern(program, n, h, rows, u)
-        if used + 2 * states * states > state.size:
-            return -1
         for s in range(states):
             for a in range(2):
                 r, first = ((n * horizon + h) * states + s) * 2 + a, used
@@ -156,6 +155,8 @@ def list_rows(program: Program, n: int, compact: Compact, constant: FloatArray) 
                     scales[n, h, s, a] = scale
                     many = others
                 k = 0
+                if used + many > state.size:
+                    return -1
                 while used - first < many:
                     y = k if alike else program.successors[cell, s, a, k]
                     k += 1
