@@ -78,6 +78,10 @@ class DualNewton(ABC):
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
 
     @abstractmethod
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point, by arms."""
+
+    @abstractmethod
     def by_arm(self, table: FloatArray) -> FloatArray:
         """Return a table of the solve, such as `gradient`, by arms: (N,...)."""
 

@@ -87,6 +87,11 @@ class FewStates(DualNewton):
         masses: FloatArray = self.by_arm(self._flow()).sum(axis=3)
         return masses
 
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point, by arms; rows without mass get some kernel of their set."""
+        few_fill(self.few, self.primal)
+        return self.by_arm(self.primal.kernel)
+
     def _flow(self) -> FloatArray:
         masses = np.empty_like(self.primal.mass)
         few_flow(self.few, self.primal, masses)
@@ -96,8 +101,7 @@ class FewStates(DualNewton):
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
         masses = self._flow()
         spent, off = few_spent(self.few, self.primal, self.v, masses)
-        few_fill(self.few, self.primal)
-        kernel = self.by_arm(self.primal.kernel)
+        kernel = self.kernel()
         if not off <= OFF:
             live = self.program.reach[..., np.newaxis] & ~(
                 self.program.idle[:, np.newaxis, np.newaxis] & np.array([False, True])

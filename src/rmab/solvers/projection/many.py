@@ -5,16 +5,14 @@ import numpy as np
 from rmab.common import FloatArray, chunks_of, frozen
 from rmab.errors import SolverError
 from rmab.solvers.compiled.dynamics import forward
-from rmab.solvers.projection.compiled.curvature import curvature, direction, direction_joint
+from rmab.solvers.projection.compiled.curvature import curvature, direction
 from rmab.solvers.projection.compiled.dual import dual, fit_step, mean_masses, opening
 from rmab.solvers.projection.compiled.program import Factors, Primal
 from rmab.solvers.projection.compiled.rows import solve_rows
-from rmab.solvers.projection.compiled.sparse import sparse_arms
 from rmab.solvers.projection.dual_newton import DualNewton, Solution, price_step, total
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
-WEAK = 1e-6  # a price whose diagonal entry falls below this part of itself is eliminated after all nodes
 OFF = 1e-9  # largest error of the sum of a row
 
 
@@ -22,17 +20,22 @@ class ManyStates(DualNewton):
     """The state of a solve with many states. Tables are by arms: (N,...)."""
 
     def allocate(self) -> None:
-        """Set up the chunks, the arrays of the point and the work space."""
+        """Set up the arrays of the point and the work space."""
+        arms, horizon, states = self.program.reach.shape
+        self.weighing = self.program.weights[:, np.newaxis, np.newaxis]
+        self.v = np.zeros((arms, horizon + 1, states))
+        self.gradient, self.step = np.empty((arms, horizon, states)), np.empty((arms, horizon, states))
+        self.mean = np.zeros((arms, horizon, states, 2))
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the chunks and the work space."""
         program = self.program
         arms, horizon, states = program.reach.shape
-        self.weighing = program.weights[:, np.newaxis, np.newaxis]
         self.chunks = chunks_of(arms, max(1, CHUNK // (2 * horizon * states * states)))
-        self.v = np.zeros((arms, horizon + 1, states))
-        self.gradient, leave, enter, self.step = (np.empty((arms, horizon, states)) for _ in range(4))
-        self.sparse = sparse_arms(program)
-        size = states + self.sparse.joint
-        self.factors = Factors(np.empty((arms, horizon, size, size)), leave, enter)
-        constant, mass, phi, sigma, self.mean = (np.zeros((arms, horizon, states, 2)) for _ in range(5))
+        leave, enter = np.empty((arms, horizon, states)), np.empty((arms, horizon, states))
+        self.factors = Factors(np.empty((arms, horizon, states, states)), leave, enter)
+        constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
         self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma, self.gradient)
 
     def open(self, marginals: FloatArray) -> None:
@@ -67,24 +70,18 @@ class ManyStates(DualNewton):
         free, column = self.free_prices()
         columns, primal = int(free.sum()), self.primal._replace(mass=mass, gradient=self.gradient)
 
-        def factored(first: int, last: int) -> tuple[FloatArray, float]:
+        def factored(first: int, last: int) -> FloatArray:
             schur = np.empty((1 + columns, 1 + columns))
-            return schur, curvature(self.program, self.sparse, first, last, primal, column, self.factors, schur)
+            curvature(self.program, first, last, primal, column, self.factors, schur)
+            return schur
 
-        parts = self.each(factored)
-        if self.sparse.joint and not parts[0][1] >= WEAK:
-            self.sparse = self.sparse._replace(joint=False)
-            return self.newton_step(mass)
-        schur = total([one[0] for one in parts])
+        schur = total(self.each(factored))
         prices = np.zeros_like(self.prices)
-        if self.sparse.joint:
-            steps = (self.factors, prices, self.step)
-            return prices, direction_joint(self.program, self.sparse, self.gradient, slack, column, *steps)
         if columns:
             used = (self.program.weights * self.program.cost**2 @ mass[..., 1].sum(axis=2))[free]
             prices[free] = price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
-        point = (primal, column, self.factors, prices, self.step)
-        slopes = self.each(lambda first, last: direction(self.program, self.sparse, first, last, *point))
+        point = (primal, self.factors, prices, self.step)
+        slopes = self.each(lambda first, last: direction(self.program, first, last, *point))
         return prices, float(sum(slopes))
 
     def flow_masses(self) -> FloatArray:
@@ -99,6 +96,10 @@ class ManyStates(DualNewton):
         mass /= weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point."""
+        return self.primal.kernel
+
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
         masses: FloatArray = self.flow_masses().sum(axis=3)
@@ -106,8 +107,8 @@ class ManyStates(DualNewton):
 
     def solution(self) -> Solution:
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
-        del self.factors  # half as large as z, or as large: make room
-        kernel, _, _, phi, _, _ = self.primal
+        self.__dict__.pop("factors", None)  # half as large as z, or as large: make room
+        kernel, phi = self.kernel(), self.primal.phi
         off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * self.program.reach
         if not off.max() <= OFF:
             n, h, s = np.argwhere(~(off <= OFF))[0]

@@ -1,5 +1,7 @@
 """The minimum of the dual of the KL projection: Newton's method from a good start, or along a path."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rmab.common import FloatArray
@@ -22,21 +24,26 @@ def new_solve(program: Program, marginals: FloatArray) -> DualNewton:
     return kind(program, marginals)
 
 
-def minimise_dual(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+Solve = Callable[[Program, FloatArray], DualNewton]  # a new solve of a program, from marginals (N,H,S)
+
+
+def minimise_dual(
+    program: Program, warm: FloatArray | None, tolerance: float, new: Solve = new_solve
+) -> tuple[DualNewton, int]:
     """Return the solver at a point whose residual is at most tolerance, and its iterations; SolverError where there is none.
 
     warm (N,H,S,2): masses to start from. Where no point near them leads there, powers of the reference do: see `tempered`.
     """
     try:
-        return _from_masses(program, warm, tolerance)
+        return _from_masses(program, warm, tolerance, new)
     except SolverError as error:
-        found = tempered(program, tolerance)
+        found = tempered(program, tolerance, new)
         if found is None:
             raise error
         return found
 
 
-def tempered(program: Program, tolerance: float) -> tuple[DualNewton, int] | None:
+def tempered(program: Program, tolerance: float, new: Solve = new_solve) -> tuple[DualNewton, int] | None:
     """Solve for powers of the reference, from nearly flat to itself, each from the one before; None where the path is lost.
 
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
@@ -44,14 +51,14 @@ def tempered(program: Program, tolerance: float) -> tuple[DualNewton, int] | Non
     """
     uniform = _uniform(program)
     power, factor, total = COOLEST, HOTTER, 0
-    newton = new_solve(program._replace(reference=program.reference**power), uniform)
+    newton = new(program._replace(reference=program.reference**power), uniform)
     try:
         total += _descend(newton, max(tolerance, ROUGH))
         while power < 1.0:
             reached = min(1.0, power * factor)
             own = program if reached == 1.0 else program._replace(reference=program.reference**reached)
             point = newton.v * (reached / power), newton.prices * (reached / power)
-            trial = new_solve(own, uniform)
+            trial = new(own, uniform)
             trial.v, trial.prices = point
             trial.look()
             try:
@@ -85,11 +92,11 @@ def _descend(newton: DualNewton, tolerance: float) -> int:
     raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
 
 
-def _from_masses(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, new: Solve) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform = _uniform(program)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
-    newton = new_solve(program, marginals)
+    newton = new(program, marginals)
     followed = newton.followed()
     for iterations in range(ITERATIONS + 1):
         if newton.residual <= tolerance:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, ReadOnly, as_tolerance, frozen
 from rmab.errors import ModelError
+from rmab.solvers.projection.compact import CompactNewton, NotCompactError, may_be_compact
 from rmab.solvers.projection.compiled.program import Program
 from rmab.solvers.projection.dual_newton import DualNewton
 from rmab.solvers.projection.newton import minimise_dual
@@ -219,7 +220,7 @@ def project_onto(
     unit = float(program.cost[0])
     if len(program.cost) == 1 and unit != 1.0:  # one arm: its cost is the unit of the budget
         program = program._replace(budget=program.budget / unit, cost=np.ones(1))
-    answer = _answer(*minimise_dual(program, _masses(program, warm), wanted))
+    answer = _answer(*_solved(program, _masses(program, warm), wanted))
     return answer if unit == 1.0 or len(answer.mass) > 1 else replace(answer, prices=frozen(answer.prices / unit))
 
 
@@ -233,6 +234,16 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
     if mass.shape != shape or not (mass >= 0).all() or not np.isfinite(mass).all():
         raise ModelError(f"warm must be masses of shape {shape}, 0 or more, got shape {mass.shape}")
     return mass
+
+
+def _solved(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+    """Minimise the dual: on compact rows, if they can be."""
+    if may_be_compact(program):
+        try:
+            return minimise_dual(program, warm, tolerance, CompactNewton)
+        except NotCompactError:
+            pass
+    return minimise_dual(program, warm, tolerance)
 
 
 def _answer(newton: DualNewton, iterations: int) -> Projection:
