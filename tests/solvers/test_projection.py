@@ -218,7 +218,8 @@ def test_answer_is_read_only_and_can_be_sent_to_another_process() -> None:
 
 
 def test_many_callers_at_once_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
+    for kind in ("few", "many"):
+        monkeypatch.setattr(f"rmab.solvers.projection.{kind}.CHUNK", 1)
     instances = [random_instance(seed, (3, 4, 3)) for seed in range(8)]
     alone = [instance.solve() for instance in instances]
     with ThreadPoolExecutor(4) as pool:

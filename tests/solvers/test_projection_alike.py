@@ -1,13 +1,11 @@
-"""Rows over many states that are multiples of one another but for a few entries: the same Hessian, at less cost."""
+"""Rows over many states that are multiples of one another but for a few entries: the same answers, at less cost."""
 
 import numpy as np
 import pytest
 
 from instances import Instance, alike_instance, faults, random_instance, timed_instance
-from rmab.common.arrays import FloatArray
-from rmab.solvers.projection.compiled.alike import assemble_alike
-from rmab.solvers.projection.compiled.assembly import BUFFER, assemble_step
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection import compact
+from rmab.solvers.projection.compact import CompactNewton, NotCompactError
 
 pytestmark = pytest.mark.compiled
 
@@ -33,43 +31,46 @@ UNLIKE = {
 }
 
 
-def blocks(instance: Instance, *, alike: bool) -> tuple[list[bool], FloatArray, FloatArray, FloatArray]:
-    """Return whether every step was assembled; the Hessian's blocks, and the coupling to the prices, of all arms."""
+def rows(instance: Instance) -> CompactNewton:
+    """Return the solver on compact rows, at its first point."""
     program = instance.program
-    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    upper, _, leave, enter = state.factors
-    arms, horizon, states = program.reach.shape
-    rows, scale, done = np.empty((BUFFER + 1, states)), np.empty(BUFFER), []
-    upper[:], leave[:], enter[:] = 7.0, 7.0, 7.0
-    upper[:, 0] = 0.0
-    for n, h in np.ndindex(arms, horizon):
-        if alike:
-            done.append(assemble_alike(program, n, h, state.primal, upper, leave, enter))
-        else:
-            assemble_step(program, n, h, state.primal, state.factors, rows, scale)
-    return done, np.triu(upper), leave, enter
+    return CompactNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_the_hessian_is_that_of_the_long_way(name: str) -> None:
-    done, upper, leave, enter = blocks(ALIKE[name], alike=True)
-    assert all(done)
-    _, upper_too, leave_too, enter_too = blocks(ALIKE[name], alike=False)
-    size = np.sqrt(np.einsum("nhss->nhs", upper_too))
-    np.testing.assert_array_less(np.abs(upper - upper_too), 1e-13 * size[..., None] * size[..., None, :] + 1e-300)
-    np.testing.assert_allclose(leave, leave_too, rtol=1e-13)
-    np.testing.assert_allclose(enter, enter_too, rtol=1e-13, atol=1e-16)
+def test_alike_rows_have_few_entries_of_their_own(name: str) -> None:
+    state = rows(ALIKE[name])
+    states = state.program.reach.shape[2]
+    assert state.compact.counts.mean() <= states / 8
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("name", ["each its own", "known"])
+def test_unlike_rows_are_not_compact(name: str) -> None:
+    with pytest.raises(NotCompactError):
+        rows(UNLIKE[name])
+
+
 @pytest.mark.parametrize("name", UNLIKE)
-def test_unlike_rows_go_the_long_way_and_nothing_is_touched(name: str) -> None:
-    done, upper, leave, enter = blocks(UNLIKE[name], alike=True)
-    assert not any(done[:-1])  # of the last step nothing but masses is asked
-    horizon = UNLIKE[name].reference.shape[1]
-    assert (upper[:, 1 : horizon - 1] == np.triu(np.full(upper.shape[2:], 7.0))).all()
-    assert (leave[:, : horizon - 1] == 7.0).all()
-    assert (enter[:, : horizon - 1] == 7.0).all()
+def test_answers_of_unlike_rows_are_right(name: str) -> None:
+    assert not faults(UNLIKE[name], UNLIKE[name].solve())
+
+
+def test_lists_grow_where_more_entries_are_pinned_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upper bounds below what most rows want: nothing is own at first, and much is pinned in the end."""
+    monkeypatch.setattr(compact, "SPARE", 0)
+    instance = alike_instance(11, (2, 4, 24), own=0, weights=[1.0, 2.0])
+    tight = instance.but(high=np.where(np.arange(24) % 4 == 0, 0.02, 1.0) * np.ones_like(instance.high))
+    calls, widen = list[int](), CompactNewton.widen
+    assert rows(tight).compact.counts.max() == 6
+    monkeypatch.setattr(CompactNewton, "widen", lambda self, status: calls.append(status) or widen(self, status))
+    assert not faults(tight, tight.solve())
+    assert calls
+
+
+def test_conjugate_gradients_that_are_too_slow_go_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact, "PRODUCTS", 1)
+    monkeypatch.setattr(compact, "accuracy", lambda _: 1e-14)
+    assert not faults(ALIKE["three entries"], ALIKE["three entries"].solve())
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -115,8 +116,7 @@ def test_mirror_descent_keeps_rows_alike() -> None:
         s, a, y = rng.integers(24), rng.integers(2), rng.integers(24)
         low[0, s, a, y], high[0, s, a, y] = 0.3, 1.0
         instance = instance.but(low=low, high=high)
-        done, *_ = blocks(instance, alike=True)
-        assert all(done)
+        assert rows(instance).compact.counts.max() <= 4
         tilt = np.exp(0.1 * rng.random((1, 1, 24, 2, 1)))
         instance = instance.but(reference=np.maximum(instance.solve().z, 1e-12) * tilt)
 

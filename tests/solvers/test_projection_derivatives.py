@@ -1,7 +1,9 @@
 """The compiled dual against its twin in NumPy, its gradient and its Newton step against finite differences.
 
-The only tests that reach into the solver: they hold its state, `DualNewton`, at a point of their choice.
+The only tests that reach into the solver: they hold its state at a point of their choice.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from instances import Instance, alike_instance, random_instance, timed_instance
 from reference import projection_dual
 from rmab.common.arrays import BoolArray, FloatArray
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection import compact
+from rmab.solvers.projection.dual_newton import DualNewton
+from rmab.solvers.projection.newton import new_solve
 
 pytestmark = pytest.mark.compiled
 
@@ -17,7 +21,7 @@ STEP = 1e-6
 
 
 def few_successors(seed: int, shape: tuple[int, int, int], **options: object) -> Instance:
-    """Most states have one to three successors; all may follow the first one. Sparse enough for `sparse.py`."""
+    """Most states have one to three successors; all may follow the first one."""
     few, all_of_them = (random_instance(seed, shape, support=support, **options) for support in (0.04, 1.0))
     first = np.arange(shape[2])[:, None, None] == 0
     low = np.where(first, all_of_them.low, few.low)
@@ -65,25 +69,36 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def instance(request: pytest.FixtureRequest) -> Instance:
-    return KINDS[request.param]
+COMPACT = [name for name in KINDS if ("alike" in name or "few" in name) and "ball" not in name]
+
+
+@pytest.fixture(params=[*((name, False) for name in KINDS), *((name, True) for name in COMPACT)], ids=str)
+def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> "Solver":
+    """The solver of an instance: on all numbers, or on compact rows and with exact Newton steps."""
+    monkeypatch.setattr(compact, "accuracy", lambda _: 1e-11)
+    name, on_compact_rows = request.param
+    return Solver(KINDS[name], compact.CompactNewton if on_compact_rows else new_solve)
 
 
 class Solver:
     """The solver's state, and a stacked dual point (potentials of nodes that can carry mass, prices that are free)."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, kind: Callable[..., DualNewton] = new_solve) -> None:
         self.program, self.limit = instance.program, instance.limit
         reach = self.program.reach
-        self.state = DualNewton(self.program, reach / reach.sum(axis=2, keepdims=True))
+        self.state = kind(self.program, reach / reach.sum(axis=2, keepdims=True))
         self.nodes: BoolArray = reach
         self.free: BoolArray = self.program.binds
+
+    @property
+    def potentials(self) -> FloatArray:
+        """(N,H,S) of the solver's point."""
+        return self.state.by_arm(self.state.v)[:, :-1]
 
     def random_point(self, seed: int) -> FloatArray:
         """Return a point near the one that the solver starts from, with every price positive."""
         rng = np.random.default_rng(seed)
-        v = self.state.v[:, :-1] + 0.3 * rng.normal(size=self.nodes.shape)
+        v = self.potentials + 0.3 * rng.normal(size=self.nodes.shape)
         return np.concatenate([v[self.nodes], 0.1 + rng.random(self.free.sum())])
 
     def split(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -97,12 +112,10 @@ class Solver:
     def evaluate(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the dual function and its gradient, and leave the solver's state there."""
         v, prices = self.split(point)
-        gradient = np.empty_like(self.state.gradient)
-        value, used, flow = self.state.evaluate(v, prices, gradient)
-        self.state.v, self.state.prices, self.state.gradient = v, prices, gradient
-        self.state.value, self.state.used, self.state.flow = value, used, flow
-        weighted = self.program.weights[:, None, None] * gradient
-        return value, np.concatenate([weighted[self.nodes], (self.limit - used)[self.free]])
+        self.state.v, self.state.prices = self.state.from_arms(v), prices
+        self.state.look()
+        weighted = self.program.weights[:, None, None] * self.state.by_arm(self.state.gradient)
+        return self.state.value, np.concatenate([weighted[self.nodes], (self.limit - self.state.used)[self.free]])
 
     def differences(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and Hessian by central differences of the value and of the gradient."""
@@ -114,13 +127,13 @@ class Solver:
 
 
 @pytest.mark.slow
-def test_dual_is_that_of_its_twin(instance: Instance) -> None:
+def test_dual_is_that_of_its_twin(case: Solver) -> None:
     """At several points in a row, some twice: what is kept from one evaluation must not colour the next."""
-    solver = Solver(instance)
+    solver = case
     reach, idle = solver.nodes, solver.program.idle
     points = [solver.random_point(seed) for seed in range(3)]
     start = solver.random_point(0) * 1.0
-    start[: reach.sum()] = solver.state.v[:, :-1][reach]
+    start[: reach.sum()] = solver.potentials[reach]
     far = points[2] + np.where(np.arange(points[2].size) < reach.sum(), 3.0 * np.sin(np.arange(points[2].size)), 0.0)
     for point in (points[0], points[1], points[0], far, points[2], start, start, far, points[1]):
         value, _ = solver.evaluate(point)
@@ -128,17 +141,19 @@ def test_dual_is_that_of_its_twin(instance: Instance) -> None:
         slow = projection_dual(solver.program, solver.limit, v[:, :-1], prices)
         state = solver.state
         np.testing.assert_allclose(value, slow.value, rtol=1e-10)
-        np.testing.assert_allclose(state.gradient, slow.gradient, rtol=1e-9, atol=1e-10)
+        gradient, phi, mass = map(state.by_arm, (state.gradient, state.primal.phi, state.primal.mass))
+        kernel = state.kernel()
+        np.testing.assert_allclose(gradient, slow.gradient, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(state.used, slow.used, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(state.flow, np.abs(slow.gradient).max(), rtol=1e-9)
         live = np.stack([reach, reach & ~idle[:, None]], axis=3)
-        np.testing.assert_allclose(state.primal.kernel[live], slow.kernel[live], rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(state.primal.phi[live], slow.phi[live], rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(state.primal.mass[live], slow.mass[live], rtol=1e-9)
+        np.testing.assert_allclose(kernel[live], slow.kernel[live], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(phi[live], slow.phi[live], rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(mass[live], slow.mass[live], rtol=1e-9)
 
 
-def test_gradient_is_the_slope_of_the_dual(instance: Instance) -> None:
-    solver = Solver(instance)
+def test_gradient_is_the_slope_of_the_dual(case: Solver) -> None:
+    solver = case
     point = solver.random_point(1)
     slopes, _ = solver.differences(point)
     _, gradient = solver.evaluate(point)
@@ -146,13 +161,13 @@ def test_gradient_is_the_slope_of_the_dual(instance: Instance) -> None:
     assert np.abs(gradient).max() > 0.01
 
 
-def test_newton_step_solves_the_system_of_the_hessian(instance: Instance) -> None:
-    solver = Solver(instance)
+def test_newton_step_solves_the_system_of_the_hessian(case: Solver) -> None:
+    solver = case
     point = solver.random_point(2)
     _, hessian = solver.differences(point)
     _, gradient = solver.evaluate(point)
     price_step, slope = solver.state.newton_step(solver.state.primal.mass)
-    potential_step = solver.state.step[solver.nodes]
+    potential_step = solver.state.by_arm(solver.state.step)[solver.nodes]
     step = np.concatenate([potential_step, price_step[solver.free]])
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-5, atol=1e-6)
     assert np.linalg.eigvalsh(hessian + hessian.T).min() > 0

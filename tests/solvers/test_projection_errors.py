@@ -8,7 +8,7 @@ import pytest
 import rmab
 from instances import Instance, changed, random_instance, unsaid
 from rmab.errors import ModelError, SolverError
-from rmab.solvers.projection.newton import DualNewton
+from rmab.solvers.projection.dual_newton import DualNewton
 
 BOX = random_instance(0, (2, 3, 3), support=0.7)
 BALL = random_instance(0, (2, 3, 3), support=0.7, radius=0.2)

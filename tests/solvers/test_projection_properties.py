@@ -215,7 +215,8 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
     instance = random_instance(seed, (7, 5, 3), radius=radius, budget=1.5)
     answers = []
     for chunk in (1, 200, 10**9):
-        monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", chunk)
+        for kind in ("few", "many"):
+            monkeypatch.setattr(f"rmab.solvers.projection.{kind}.CHUNK", chunk)
         answers.append(instance.solve())
     for other in answers[1:]:
         assert not apart(other, answers[0], 1e-12)
@@ -226,7 +227,8 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, seed: int, radius
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     from rmab.common import processes as threads
 
-    monkeypatch.setattr("rmab.solvers.projection.newton.CHUNK", 1)
+    for kind in ("few", "many"):
+        monkeypatch.setattr(f"rmab.solvers.projection.{kind}.CHUNK", 1)
     instance = random_instance(0, (7, 5, 3))
     usual = instance.solve()
     monkeypatch.setattr("rmab.common.processes.cores", lambda: count)

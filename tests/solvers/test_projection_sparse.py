@@ -1,13 +1,9 @@
-"""Arms with few successors are eliminated in another way than others: the same steps, the same answers."""
+"""Arms with few successors."""
 
 import numpy as np
 import pytest
 
 from instances import Instance, faults, random_instance, timed_instance
-from rmab.common.arrays import FloatArray
-from rmab.solvers.compiled.linear import invert
-from rmab.solvers.projection.compiled import sparse
-from rmab.solvers.projection.newton import DualNewton
 from rmab.tasks.deadline import kernel as deadline_kernel
 
 pytestmark = pytest.mark.compiled
@@ -32,25 +28,6 @@ INSTANCES["one of two"] = INSTANCES["one of two"].but(
 )
 
 
-def newton_step(instance: Instance) -> tuple[FloatArray, FloatArray, int]:
-    """Return the first Newton step, of the potentials and of the prices, and how many pairs of states are joined."""
-    program = instance.program
-    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    price_step, _ = state.newton_step(state.primal.mass)
-    return state.step[program.reach], price_step, state.sparse.ends.size
-
-
-@pytest.mark.parametrize("name", INSTANCES)
-def test_the_newton_step_does_not_depend_on_the_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    step, price_step, pairs = newton_step(INSTANCES[name])
-    assert pairs > 0
-    monkeypatch.setattr(sparse, "FEW", 10**9)
-    other_step, other_price_step, pairs = newton_step(INSTANCES[name])
-    assert pairs == 0
-    np.testing.assert_allclose(step, other_step, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(price_step, other_price_step, rtol=1e-8, atol=1e-10)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
 def test_answers_are_right(name: str) -> None:
@@ -72,22 +49,3 @@ def test_deadlines_that_are_known() -> None:
     table = np.broadcast_to(np.where(true > 0, 0.01, 0.0)[:, None], (1, 15, *true.shape[1:])).copy()
     instance = Instance(table, low, high, [0], 30.0, weights=[100.0])
     assert not faults(instance, instance.solve(), most=30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 5, 8, 17, 40])
-def test_inverse_of_a_matrix_given_by_its_upper_half(size: int) -> None:
-    rng = np.random.default_rng(size)
-    root = rng.normal(size=(size, size))
-    matrix = root @ root.T + np.eye(size)
-    given = np.triu(matrix) + np.tril(np.full_like(matrix, np.nan), -1)
-    scratch = np.full((8, size), np.nan), np.full((8, size), np.nan), np.full((8, 8), np.nan)
-    invert(given, size, np.zeros(size), *scratch)
-    np.testing.assert_allclose(given, np.linalg.inv(matrix), rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(given, given.T)
-
-
-def test_an_inverse_keeps_its_pivots_above_the_least() -> None:
-    matrix = np.diag([2.0, 0.0, 4.0])
-    invert(matrix, 3, np.full(3, 1e-3), np.empty((8, 3)), np.empty((8, 3)), np.empty((8, 8)))
-    np.testing.assert_allclose(matrix, np.diag([0.5, 1e3, 0.25]))

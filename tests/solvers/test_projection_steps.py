@@ -7,7 +7,8 @@ import rmab
 from instances import faults, random_instance
 from rmab.errors import SolverError
 from rmab.solvers.projection.compiled.dual import mean_masses
-from rmab.solvers.projection.newton import ENDLESS, DualNewton, _price_step
+from rmab.solvers.projection.dual_newton import ENDLESS, DualNewton, price_step
+from rmab.solvers.projection.newton import new_solve
 
 
 def test_masses_in_the_hessian_are_those_that_solve_a_node_by_itself() -> None:
@@ -35,11 +36,11 @@ def test_another_start_is_taken_only_where_the_dual_function_is_lower() -> None:
     uniform = program.reach / program.reach.sum(axis=2, keepdims=True)
     skewed = uniform * np.array([1.0, 1e-6, 1e-3])
     skewed /= np.maximum(skewed.sum(axis=2, keepdims=True), 1e-300)
-    points = [DualNewton(program, marginals) for marginals in (uniform, skewed)]
+    points = [new_solve(program, marginals) for marginals in (uniform, skewed)]
     better, worse = sorted(points, key=lambda one: one.value)
     assert better.value < worse.value
     low, high = (uniform, skewed) if better is points[0] else (skewed, uniform)
-    stays, moves = DualNewton(program, low), DualNewton(program, high)
+    stays, moves = new_solve(program, low), new_solve(program, high)
     stays.reopen(high)
     moves.reopen(low)
     for one in (stays, moves):
@@ -67,8 +68,8 @@ def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytes
 
 def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     program = random_instance(0, (2, 4, 3)).program
-    state = DualNewton(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    monkeypatch.setattr(DualNewton, "newton_step", lambda _, __: (np.full(4, np.inf), -1.0))
+    state = new_solve(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    monkeypatch.setattr(type(state), "newton_step", lambda _, __: (np.full(4, np.inf), -1.0))
     state.used, state.step[:] = state.budget + np.array([1, -1, 1, -1]), 0.0  # what is expected of the step is inf - inf
     with pytest.raises(SolverError, match="the line search failed"):
         state.improve()
@@ -77,10 +78,10 @@ def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest
 def test_prices_that_nothing_responds_to_do_not_run_away() -> None:
     """A system of rank one but for rounding: by itself its step is endless."""
     matrix = np.ones((6, 6)) + np.diag(1e-17 * np.arange(6.0))
-    step = _price_step(matrix, 1e-7 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), 1.0)
+    step = price_step(matrix, 1e-7 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), 1.0)
     assert np.abs(step).max() <= ENDLESS
     sound = np.diag([2.0, 1.0, 4.0])
-    np.testing.assert_allclose(_price_step(sound, np.array([2.0, 3.0, 2.0]), 4.0), [1.0, 3.0, 0.5], rtol=1e-14)
+    np.testing.assert_allclose(price_step(sound, np.array([2.0, 3.0, 2.0]), 4.0), [1.0, 3.0, 0.5], rtol=1e-14)
 
 
 @pytest.mark.slow

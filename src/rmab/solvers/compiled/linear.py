@@ -120,69 +120,6 @@ def forward_solve(upper: FloatArray, target: FloatArray, size: int, width: int) 
 
 
 @compiled
-def invert_core(core: FloatArray, count: int, least: FloatArray, first: int) -> None:
-    """Overwrite a positive definite core (count, count) with its inverse; pivot r is at least least[first + r]."""
-    for r in range(count):
-        pivot = core[r, r]
-        if not pivot > least[first + r]:
-            pivot = least[first + r]
-        core[r, r] = 1.0
-        for j in range(count):
-            core[r, j] /= pivot
-        for i in range(count):
-            if i != r:
-                a = core[i, r]
-                core[i, r] = 0.0
-                for j in range(count):
-                    core[i, j] -= a * core[r, j]
-
-
-@compiled
-def invert(
-    matrix: FloatArray, size: int, least: FloatArray, rows: FloatArray, product: FloatArray, core: FloatArray
-) -> None:
-    """Overwrite a positive definite matrix, given by its upper half, with its inverse (both halves).
-
-    Pivots are at least `least` (size,). Eight rows V are taken at a time: their diagonal block B turns into -B^-1, V itself
-    into B^-1 V, and the rest loses V'B^-1 V. Scratch: rows and product (8, size) for V and B^-1 V, core (8, 8) for -B^-1.
-    """
-    for first in range(0, size, GROUP):
-        count = min(GROUP, size - first)
-        for j in range(first + count):
-            for r in range(max(j - first, 0), count):
-                rows[r, j] = matrix[j, first + r]
-        for r in range(GROUP):
-            for j in range(np.uint64(first + r), np.uint64(size)):
-                rows[r, j] = matrix[first + r, j]
-            for j in range(size):
-                product[r, j] = 0.0
-                rows[r, j] = rows[r, j] if r < count else 0.0
-            for j in range(GROUP):
-                core[r, j] = rows[r, first + j] if r < count and j < count else 0.0
-        invert_core(core, count, least, first)
-        for r in range(GROUP):
-            for j in range(GROUP):
-                core[r, j] = -core[r, j]
-        for r in range(count):
-            subtract_eight(product, r, core, rows, 0, r, 0, size)
-        for i in range(size):
-            subtract_eight(matrix, i, rows, product, 0, i, i, size)
-        for j in range(first):
-            for r in range(count):
-                matrix[j, first + r] = product[r, j]
-        for r in range(count):
-            for j in range(r, count):
-                matrix[first + r, first + j] = core[r, j]
-            for j in range(np.uint64(first + count), np.uint64(size)):
-                matrix[first + r, j] = product[r, j]
-    for i in range(size):
-        for j in range(np.uint64(i), np.uint64(size)):
-            matrix[i, j] = -matrix[i, j]
-        for j in range(i):
-            matrix[i, j] = matrix[j, i]
-
-
-@compiled
 def forward_vector(upper: FloatArray, target: FloatArray, size: int) -> None:
     """Overwrite target (size,) with the solution of U'x = target."""
     for i in range(size):

@@ -17,7 +17,7 @@ from rmab.common import (
 from rmab.errors import ModelError
 from rmab.model import checked_phases, checked_start, masses_of, parted, place
 from rmab.solvers.checks import checked_budget, checked_weights
-from rmab.solvers.projection.compiled.program import Program, misfit
+from rmab.solvers.projection.compiled.program import Program, misfit, reachable
 from rmab.solvers.transitions import CERTAIN, TransitionSets
 
 
@@ -54,14 +54,16 @@ def make_program(
     first = np.array(masses_of(given, states))  # a copy that can be written to, always: one type for compiled code
     limit = checked_budget(budget, horizon)
     many, charge = checked_weights(weights, arms), checked_weights(cost, arms, "cost")
-    reach = _reachable(allowed, first, limit == 0, phase)
+    reach = reachable(allowed, first, limit == 0, phase)
     wrong = misfit(reference, allowed, reach, limit == 0, phase, phases)
     if wrong >= 0:
         n, h, s, a, y = np.unravel_index(wrong, reference.shape)
         where = f"arm {n}, step {h}{f' (phase {phase[h]})' if phases > 1 else ''}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     times = float(many.sum()) * reference[0].size
-    check_magnitude(reference, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
+    check_magnitude(
+        reference.max(keepdims=True), "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED
+    )
     return Program(
         reference,
         low,
@@ -134,16 +136,3 @@ def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray,
         where = place(np.argwhere(parted(lost, phases))[0], phases)
         raise ModelError(f"{where}: in the centre, but the reference is 0")
     return allowed
-
-
-def _reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: IntArray) -> BoolArray:
-    """(N, H, S) whether some kernel of the sets can bring mass there, nobody being active at the idle steps (H,)."""
-    arms, states = start.shape
-    shape = (arms, -1, states, states)
-    passive, either = allowed[:, :, 0].reshape(shape), np.logical_or.reduce(allowed, axis=2).reshape(shape)
-    reach = np.zeros((arms, idle.size, states), dtype=bool)
-    reach[:, 0] = start > 0
-    for h in range(1, idle.size):
-        moves = (passive if idle[h - 1] else either)[:, phase[h - 1]]
-        reach[:, h] = (reach[:, h - 1, :, np.newaxis] & moves).any(axis=1)
-    return reach

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, ReadOnly, as_tolerance, frozen
-from rmab.errors import ModelError, SolverError
+from rmab.errors import ModelError
+from rmab.solvers.projection.compact import CompactNewton, NotCompactError, may_be_compact
 from rmab.solvers.projection.compiled.program import Program
-from rmab.solvers.projection.newton import DualNewton, minimise_dual
+from rmab.solvers.projection.dual_newton import DualNewton
+from rmab.solvers.projection.newton import minimise_dual
 from rmab.solvers.projection.program import fitting_reference, make_program
 from rmab.solvers.transitions import TransitionSets
 
@@ -218,7 +220,7 @@ def project_onto(
     unit = float(program.cost[0])
     if len(program.cost) == 1 and unit != 1.0:  # one arm: its cost is the unit of the budget
         program = program._replace(budget=program.budget / unit, cost=np.ones(1))
-    answer = _answer(*minimise_dual(program, _masses(program, warm), wanted))
+    answer = _answer(*_solved(program, _masses(program, warm), wanted))
     return answer if unit == 1.0 or len(answer.mass) > 1 else replace(answer, prices=frozen(answer.prices / unit))
 
 
@@ -234,22 +236,23 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
     return mass
 
 
+def _solved(program: Program, warm: FloatArray | None, tolerance: float) -> tuple[DualNewton, int]:
+    """Minimise the dual: on compact rows, if they can be."""
+    if may_be_compact(program):
+        try:
+            return minimise_dual(program, warm, tolerance, CompactNewton)
+        except NotCompactError:
+            pass
+    return minimise_dual(program, warm, tolerance)
+
+
 def _answer(newton: DualNewton, iterations: int) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    kernel, _, _, phi, _, _ = newton.primal
-    del newton.factors  # half as large as z, or as large: make room
-    off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * program.reach
-    if not off.max() <= 1e-9:
-        n, h, s = np.argwhere(~(off <= 1e-9))[0]
-        raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {off[n, h, s]:.1e}")
-    cost = phi + np.einsum("nhsay,nhy->nhsa", kernel, newton.v[:, 1:])
-    mass = newton.flow_masses()
-    spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
-    constant = program.reference.sum(axis=(1, 2, 3, 4))
-    value = float(program.weights @ (spent + constant))
-    gap = float(program.weights @ spent) + newton.value  # both without the constant, which may dwarf them
-    potentials = newton.v[:, :-1].copy()
+    mass, kernel, spent = newton.solution()
+    value = spent + float(program.weights @ program.reference.sum(axis=(1, 2, 3, 4)))
+    gap = spent + newton.value  # both without the constant, which may dwarf them
+    potentials = newton.by_arm(newton.v)[:, :-1].copy()
     return Projection(
         frozen(mass), frozen(kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
     )

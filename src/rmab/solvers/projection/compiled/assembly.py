@@ -14,70 +14,6 @@ ROUNDING = 1e-15  # what is left of a diagonal entry below this part of it is ro
 
 
 @compiled
-def assemble_small(program: Program, first: int, last: int, primal: Primal, factors: Factors) -> None:
-    """Write the Hessian blocks of arms first..last-1 with few states: diagonal blocks into upper (upper halves), the blocks
-    that join steps h and h+1 into link, and the coupling to the prices into leave and enter.
-
-    A row adds mass (p p' + dp/dv); where nothing is pinned, p p' cancels against the rank-one part of dp/dv.
-    """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost = program
-    kernel, _, mass, _, sigma, _ = primal
-    upper, link, leave, enter = factors
-    horizon, states = reach.shape[1], reach.shape[2]
-    for n in range(first, last):
-        for h in range(horizon):
-            for s in range(states):
-                leave[n, h, s], enter[n, h, s] = 0.0, 0.0
-                for y in range(states):
-                    upper[n, h, s, y], link[n, h, s, y] = 0.0, 0.0
-        for h in range(horizon):
-            cell = n * phases + phase[h]
-            for s in range(states):
-                if not reach[n, h, s]:
-                    upper[n, h, s, s] = 1.0
-                    continue
-                for a in range(1 if idle[h] else 2):
-                    m, loose = mass[n, h, s, a], sigma[n, h, s, a]
-                    upper[n, h, s, s] += m
-                    leave[n, h, s] += a * m * cost[n]
-                    if h + 1 == horizon:
-                        continue
-                    below = 1.0 - loose
-                    if radius is not None:  # a ball has a second part: what lies below its centre
-                        below = 0.0
-                        for k in range(counts[cell, s, a]):
-                            y = successors[cell, s, a, k]
-                            if kernel[n, h, s, a, y] < low[cell, s, a, y]:
-                                below += kernel[n, h, s, a, y]
-                    for k in range(counts[cell, s, a]):
-                        x = successors[cell, s, a, k]
-                        p, base = kernel[n, h, s, a, x], low[cell, s, a, x]
-                        link[n, h, s, x] -= m * p
-                        enter[n, h, x] -= a * m * cost[n] * p
-                        if radius is None:
-                            side = 1 if loose == 1.0 or base < p < high[cell, s, a, x] else 0
-                        else:
-                            side = 1 if loose == 1.0 or p > base else (2 if p < base else 0)
-                        if side > 0:
-                            upper[n, h + 1, x, x] += m * p
-                        if loose == 1.0:
-                            continue
-                        for j in range(counts[cell, s, a]):
-                            y = successors[cell, s, a, j]
-                            if y < x:
-                                continue
-                            other, edge = kernel[n, h, s, a, y], low[cell, s, a, y]
-                            if radius is None:
-                                same = side == 1 and edge < other < high[cell, s, a, y]
-                            else:
-                                same = (side == 1 and other > edge) or (side == 2 and other < edge)
-                            value = m * p * other
-                            if same and value > 0.0:  # 0 where the whole part has underflown
-                                value -= value / (loose if side == 1 else below)
-                            upper[n, h + 1, x, y] += value
-
-
-@compiled
 def assemble_step(
     program: Program, n: int, h: int, primal: Primal, factors: Factors, rows: FloatArray, scale: FloatArray
 ) -> None:
@@ -92,7 +28,7 @@ def assemble_step(
     """
     _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost = program
     kernel, _, mass, _, sigma, _ = primal
-    upper, _, leave, enter = factors
+    upper, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]
     filled, cell = 0, n * phases + phase[h]
     if h + 1 < horizon:

@@ -2,7 +2,6 @@
 
 An arm's Hessian is block tridiagonal in h: U'U with U made of triangular blocks upper[h] and full blocks link[h]. Price h is
 coupled to the nodes of step h (leave) and of step h+1 (enter). Eliminating the arms leaves a Schur complement in the prices.
-Arms whose rows have few successors are factored in another way (sparse.py).
 """
 
 import numpy as np
@@ -10,35 +9,23 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_in_any_order
 from rmab.solvers.compiled.linear import add_squares, back_solve, factor, forward_solve, forward_vector, subtract_products
-from rmab.solvers.projection.compiled.alike import assemble_alike
-from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, assemble_small, assemble_step, fill_link
+from rmab.solvers.projection.compiled.assembly import BUFFER, LEAST, ROUNDING, assemble_step, fill_link
 from rmab.solvers.projection.compiled.prices import couple_prices, invert_blocks
-from rmab.solvers.projection.compiled.program import FEW_STATES, Factors, Primal, Program
-from rmab.solvers.projection.compiled.sparse import Sparse, eliminate_sparse, solve_sparse
+from rmab.solvers.projection.compiled.program import Factors, Primal, Program
 
 
 @compiled
 def curvature(
-    program: Program,
-    sparse: Sparse,
-    first: int,
-    last: int,
-    primal: Primal,
-    column: IntArray,
-    factors: Factors,
-    schur: FloatArray,
-) -> float:
+    program: Program, first: int, last: int, primal: Primal, column: IntArray, factors: Factors, schur: FloatArray
+) -> None:
     """Factor the arms' Hessians at the point that `dual` saw last, and add up what they leave for the prices.
 
     column (H,) is the place of price h among the free ones, or -1 where it is held at zero. Writes the factors, and schur
-    (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the gradient. Returns how
-    far prices among the nodes can be trusted (`eliminate_sparse`), 1 where there are none.
+    (1+columns, 1+columns), upper half: sum over arms of weight Y'Y, where column 0 of Y stands for the gradient.
     """
-    upper, link, leave, enter = factors
+    upper, leave, enter = factors
     weights, horizon, states = program.weights, program.reach.shape[1], program.reach.shape[2]
-    gradient, columns, small = primal.gradient, schur.shape[0] - 1, states <= FEW_STATES
-    if small:
-        assemble_small(program, first, last, primal, factors)
+    gradient, columns = primal.gradient, schur.shape[0] - 1
     # Two ways to the Schur complement, by their cost: Y'Y, or the semiseparable inverse where the horizon is long.
     squares = 3 * states * states * horizon * columns // 2 + states * columns * columns * columns // 3
     separable = 5 * states**3 * horizon + states * states * columns * columns
@@ -47,29 +34,22 @@ def curvature(
     if wide < columns:
         onward, inverse = np.empty((horizon, states, states)), np.empty((horizon, states, states))
     # With many states a block between steps is kept only as long as it is needed: all of them would take half as much as z.
-    kept = horizon if small or wide < columns else 1
-    links = link if small else np.empty((1, kept, states, states))
-    rows, scale = np.empty((0 if small else BUFFER + 1, states)), np.empty(BUFFER)
+    kept = horizon if wide < columns else 1
+    links = np.empty((1, kept, states, states))
+    rows, scale = np.empty((BUFFER + 1, states)), np.empty(BUFFER)
     carried, spare, answer = np.empty((states, columns)), np.empty((states, columns)), np.empty((horizon, states))
     past, now = np.empty((states, 1 + columns)), np.empty((states, 1 + columns))
     minus, same, least = np.full(states, -1.0), np.empty(states), np.empty(states)
     schur[:] = 0.0
-    weakest = 1.0
     for n in range(first, last):
-        if sparse.begin[n, 0] < sparse.begin[n, states]:
-            weakest = eliminate_sparse(program, sparse, n, primal, column, factors, schur)
-            continue
         width = 1
         same[:] = weights[n]
-        own = n if small else 0
-        if not small:
-            upper[n, 0] = 0.0
+        upper[n, 0] = 0.0
         for h in range(horizon):
             before = width
             if wide > 0 and column[h] >= 0:
                 width += 1
-            if not small and not assemble_alike(program, n, h, primal, upper, leave, enter):
-                assemble_step(program, n, h, primal, factors, rows, scale)
+            assemble_step(program, n, h, primal, factors, rows, scale)
             for s in range(states):
                 now[s, 0] = gradient[n, h, s]
                 for j in range(1, width):
@@ -82,14 +62,13 @@ def curvature(
             for s in range(states):
                 least[s] = ROUNDING * block[s, s] + LEAST
             if h > 0:
-                joining = links[own, (h - 1) % kept]
+                joining = links[0, (h - 1) % kept]
                 add_squares(block, joining, minus, states, states)
                 subtract_products(now, joining, past, states, states, before)
             factor(block, states, least)
             if h + 1 < horizon:
-                joining = links[own, h % kept]
-                if not small:
-                    fill_link(program, n, h, primal, joining)
+                joining = links[0, h % kept]
+                fill_link(program, n, h, primal, joining)
                 forward_solve(block, joining, states, states)
             forward_solve(block, now, states, width)
             add_squares(schur, now, same, states, width)
@@ -98,10 +77,9 @@ def curvature(
                     answer[h, s] = now[s, 0]
             past, now = now, past
         if wide < columns:
-            invert_blocks(upper, links, n, own, onward, inverse)
-            solve_back(upper, links, n, own, answer)
+            invert_blocks(upper, links, n, 0, onward, inverse)
+            solve_back(upper, links, n, 0, answer)
             couple_prices(weights[n], n, column, leave, enter, onward, inverse, answer, carried, spare, schur)
-    return weakest
 
 
 @compiled
@@ -164,18 +142,10 @@ def solve_large(program: Program, n: int, primal: Primal, upper: FloatArray, tar
 
 @compiled
 def direction(
-    program: Program,
-    sparse: Sparse,
-    first: int,
-    last: int,
-    primal: Primal,
-    column: IntArray,
-    factors: Factors,
-    price_step: FloatArray,
-    step: FloatArray,
+    program: Program, first: int, last: int, primal: Primal, factors: Factors, price_step: FloatArray, step: FloatArray
 ) -> float:
     """Write the Newton step (N,H,S) of the potentials for a step (H,) of the prices; return gradient . step, weighted."""
-    upper, link, leave, enter = factors
+    upper, leave, enter = factors
     slope, gradient, horizon, states = 0.0, primal.gradient, program.reach.shape[1], program.reach.shape[2]
     for n in range(first, last):
         for h in range(horizon):
@@ -183,51 +153,8 @@ def direction(
                 step[n, h, s] = -gradient[n, h, s] - leave[n, h, s] * price_step[h]
                 if h > 0:
                     step[n, h, s] -= enter[n, h - 1, s] * price_step[h - 1]
-            if states <= FEW_STATES:
-                if h > 0:
-                    for r in range(states):
-                        a = step[n, h - 1, r]
-                        for s in range(states):
-                            step[n, h, s] -= link[n, h - 1, r, s] * a
-                forward_vector(upper[n, h], step[n, h], states)
-        if states <= FEW_STATES:
-            solve_back(upper, link, n, n, step[n])
-        elif sparse.begin[n, 0] < sparse.begin[n, states]:
-            solve_sparse(sparse, n, column, factors, step[n])
-        else:
-            solve_large(program, n, primal, upper, step[n])
+        solve_large(program, n, primal, upper, step[n])
         for h in range(horizon):
             for s in range(states):
                 slope += program.weights[n] * gradient[n, h, s] * step[n, h, s]
-    return slope
-
-
-@compiled
-def direction_joint(
-    program: Program,
-    sparse: Sparse,
-    gradient: FloatArray,
-    slack: FloatArray,
-    column: IntArray,
-    factors: Factors,
-    price_step: FloatArray,
-    step: FloatArray,
-) -> float:
-    """Write the Newton step of the potentials (1,H,S) and of the prices (H,) where these are among one arm's nodes.
-
-    slack (H,): the budget that is left. Returns gradient . step of the potentials, weighted.
-    """
-    slope, weight, horizon, states = 0.0, program.weights[0], program.reach.shape[1], program.reach.shape[2]
-    both = np.zeros((horizon, states + 1))
-    for h in range(horizon):
-        for s in range(states):
-            both[h, s] = -gradient[0, h, s]
-        if column[h] >= 0:
-            both[h, states] = -slack[h] / weight
-    solve_sparse(sparse, 0, column, factors, both)
-    for h in range(horizon):
-        for s in range(states):
-            step[0, h, s] = both[h, s]
-            slope += weight * gradient[0, h, s] * both[h, s]
-        price_step[h] = both[h, states] if column[h] >= 0 else 0.0
     return slope

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
 
-FEW_STATES = 12  # up to so many, rows and blocks are worked on entry by entry, and blocks between steps are all kept
+FEW_STATES = 12  # up to so many, eight arms are worked on at a time (`few.py`)
 W, V, Q, LOW, HIGH, P = range(6)  # lines of a row's table: reference, potential, w exp(v), bounds or centre, answer
 
 
@@ -59,13 +59,12 @@ class Primal(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Every arm's factored Hessian, upper and (up to FEW_STATES) link (N,H,S,S), and its coupling to the prices.
+    """Every arm's factored Hessian, upper (N,H,S,S), and its coupling to the prices.
 
     Price h is coupled to the nodes of step h by leave (N,H,S), and to those of step h+1 by enter (N,H,S).
     """
 
     upper: FloatArray
-    link: FloatArray
     leave: FloatArray
     enter: FloatArray
 
@@ -91,3 +90,21 @@ def misfit(
                         if not (0.0 <= w < np.inf) or (w == 0.0 and live and allowed[cell, s, a, y]):
                             return (((n * horizon + h) * states + s) * 2 + a) * states + y
     return -1
+
+
+@compiled
+def reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: IntArray) -> BoolArray:
+    """(N,H,S) whether some kernel can bring mass there: allowed (C,S,2,S) next states, nobody active at idle steps (H,)."""
+    arms, states, horizon = start.shape[0], start.shape[1], idle.size
+    phases = allowed.shape[0] // arms
+    reach = np.zeros((arms, horizon, states), dtype=np.bool_)
+    for n in range(arms):
+        for s in range(states):
+            reach[n, 0, s] = start[n, s] > 0.0
+        for h in range(horizon - 1):
+            cell = n * phases + phase[h]
+            for s in range(states):
+                for a in range((1 if idle[h] else 2) if reach[n, h, s] else 0):
+                    for y in range(states):
+                        reach[n, h + 1, y] |= allowed[cell, s, a, y]
+    return reach

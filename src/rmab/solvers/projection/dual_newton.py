@@ -1,0 +1,173 @@
+"""A Newton step on the dual of the KL projection: what both ways to compute it share. Chunks of arms run in threads."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rmab.common import FloatArray, each
+from rmab.errors import SolverError
+from rmab.solvers.compiled.linear import solve_positive
+from rmab.solvers.projection.compiled.program import Program
+
+ARMIJO = 1e-4
+FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
+ENDLESS = 1e6  # a step of the prices that is longer is made of rounding
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # what to try against it, in parts of the largest active mass
+
+
+class Solution(NamedTuple):
+    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant."""
+
+    mass: FloatArray
+    kernel: FloatArray
+    spent: float
+
+
+class DualNewton(ABC):
+    """The state of one solve: a dual point, what it evaluates to, and the work space.
+
+    Potentials v (.,H+1,S..), their gradient and step (.,H,S..) are kept in a layout of the subclass: `by_arm` and
+    `from_arms` translate. prices, used, budget are (H,).
+    """
+
+    v: FloatArray
+    gradient: FloatArray
+    step: FloatArray
+    weighing: FloatArray  # the weights of the arms, in a shape that multiplies the gradient
+    chunks: Sequence[tuple[int, int]]
+
+    def __init__(self, program: Program, marginals: FloatArray) -> None:
+        """Start at the potentials and prices that put every node's mass at the marginals (N,H,S)."""
+        self.program, self.budget = program, program.budget
+        self.prices = np.zeros(program.budget.size)
+        self.allocate()
+        self.open(marginals)
+        self.look()
+
+    @abstractmethod
+    def allocate(self) -> None:
+        """Set up the chunks, the arrays of the point and the work space."""
+
+    @abstractmethod
+    def open(self, marginals: FloatArray) -> None:
+        """Write the potentials and prices that put every node's mass at the marginals (N,H,S)."""
+
+    @abstractmethod
+    def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
+        """Write the gradient; return the dual function, the active mass (H,) and the largest flow violation."""
+
+    @abstractmethod
+    def means(self) -> FloatArray:
+        """Return the masses that the Hessian is to be made of (`mean_masses`)."""
+
+    @abstractmethod
+    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
+
+        mass: the masses that the Hessian is made of: the point's own, or `means`.
+        """
+
+    @abstractmethod
+    def followed(self) -> FloatArray:
+        """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
+
+    @abstractmethod
+    def solution(self) -> Solution:
+        """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
+
+    @abstractmethod
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point, by arms."""
+
+    @abstractmethod
+    def by_arm(self, table: FloatArray) -> FloatArray:
+        """Return a table of the solve, such as `gradient`, by arms: (N,...)."""
+
+    @abstractmethod
+    def from_arms(self, table: FloatArray) -> FloatArray:
+        """Return a table (N,...) in the layout of the solve."""
+
+    def each(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """Do the work for every chunk, in threads; results come in the order of the chunks."""
+        return each(self.chunks, work)
+
+    def look(self) -> None:
+        """Evaluate the current point: its rows, gradient, value, active mass and violation."""
+        self.value, self.used, self.flow = self.evaluate(self.v, self.prices, self.gradient)
+
+    def reopen(self, marginals: FloatArray) -> None:
+        """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
+        value, here = self.value, (self.v.copy(), self.prices.copy())
+        self.open(marginals)
+        self.look()
+        if not self.value < value:
+            self.v, self.prices = here
+            self.look()
+
+    @property
+    def residual(self) -> float:
+        """Largest violation of the optimality conditions at the current point."""
+        slack = (self.budget - self.used) / np.maximum(self.budget, 1.0)
+        prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
+        return max(self.flow, float(np.abs(prices).max()))
+
+    def improve(self, *, clip: bool = False) -> float:
+        """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot.
+
+        Returns the part of the step that was taken. clip: where the dual is flat in some potentials, shorten their steps
+        alone, if that leads down.
+        """
+        price_step, slope_v = self.newton_step(self.means())
+        slack = self.budget - self.used
+        longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        if clip and longest > FARTHEST:
+            near, near_prices = np.clip(self.step, -FARTHEST, FARTHEST), np.clip(price_step, -FARTHEST, FARTHEST)
+            slope = float((self.weighing * self.gradient * near).sum())
+            if slope + float(slack @ near_prices) < 0.0:
+                self.step[:], price_step, slope_v, longest = near, near_prices, slope, FARTHEST
+        length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
+        v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
+        v[:, -1] = 0.0
+        shortest = 1e-12 * length
+        while length > shortest:
+            np.multiply(self.step, length, out=v[:, :-1])
+            v[:, :-1] += self.v[:, :-1]
+            prices = np.maximum(self.prices + length * price_step, 0.0)
+            value, used, flow = self.evaluate(v, prices, gradient)
+            if np.isfinite(value):  # not where the step was far too long
+                expected = length * slope_v + float(slack @ (prices - self.prices))
+                noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
+                if value <= self.value + ARMIJO * expected + noise:
+                    self.v, self.prices, self.gradient = v, prices, gradient
+                    self.value, self.used, self.flow = value, used, flow
+                    return length
+            length *= 0.5
+        raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
+
+    def free_prices(self) -> tuple[Any, Any]:
+        """Return which prices are free to move (H,), and their places among these, or -1 (H,)."""
+        free = self.program.binds & ((self.prices > 0) | (self.budget - self.used < 0))
+        return free, np.where(free, np.cumsum(free) - 1, -1)
+
+
+def price_step(matrix: FloatArray, target: FloatArray, largest: float) -> FloatArray:
+    """Solve for the step of the free prices; largest is the most active mass of a step.
+
+    Where plans hardly respond to prices any more, what is left of their diagonal is rounding, and the step has no bound:
+    then the least ridge is added with which it has one.
+    """
+    least, diagonal = np.full(target.size, 1e-15 * largest + 1e-300), np.arange(target.size)
+    for ridge in RIDGES:
+        step, own = target.copy(), matrix.copy()
+        own[diagonal, diagonal] += ridge * largest
+        solve_positive(own, step, least)
+        if np.abs(step).max() <= ENDLESS:  # not where it is no number
+            break
+    return step
+
+
+def total(tables: list[FloatArray]) -> FloatArray:
+    """Return the sum of what the chunks found; mostly there is one."""
+    return tables[0] if len(tables) == 1 else np.sum(tables, axis=0)

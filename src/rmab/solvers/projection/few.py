@@ -1,0 +1,151 @@
+"""Newton's method on the dual of the KL projection where arms have few states: eight arms at a time (`compiled/few.py`)."""
+
+import numpy as np
+
+from rmab.common import FloatArray, chunks_of
+from rmab.errors import SolverError
+from rmab.solvers.compiled.lane_series import WIDTH
+from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, logs_of, packed, unpacked
+from rmab.solvers.projection.compiled.few_answer import few_fill, few_flow, few_spent
+from rmab.solvers.projection.compiled.few_curvature import few_curvature, few_direction
+from rmab.solvers.projection.compiled.few_dual import few_dual, few_fit_step, few_mean_masses, few_opening, few_step_rows
+from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.dual_newton import DualNewton, Solution, price_step, total
+
+CHUNK = 100_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
+MEETING = 20  # chunks from which threads are faster in the first pass, which waits for all of them at every step
+OFF = 1e-9  # largest error of the sum of a row
+
+
+class FewStates(DualNewton):
+    """The state of a solve with few states. Tables are (G,...,W): groups of W arms, the arms of a group side by side."""
+
+    def allocate(self) -> None:
+        """Set up the chunks, the arrays of the point and the work space."""
+        arms, horizon, states = self.program.reach.shape
+        groups = -(-arms // WIDTH)
+        self.few = few_program(self.program)
+        self.weighing = self.few.weights[:, np.newaxis, np.newaxis]
+        self.chunks = chunks_of(groups, max(1, CHUNK // (2 * horizon * states * states * WIDTH)))
+        nodes = (groups, horizon, states, WIDTH)
+        self.v = np.zeros((groups, horizon + 1, states, WIDTH))
+        self.gradient, self.step, leave, enter = (np.empty(nodes) for _ in range(4))
+        upper, link = (np.empty((groups, horizon, states, states, WIDTH)) for _ in range(2))
+        self.factors = FewFactors(upper, link, leave, enter)
+        mass, phi, sigma, self.mean = (np.zeros((groups, horizon, states, 2, WIDTH)) for _ in range(4))
+        self.primal = FewRows(np.zeros(self.few.reference.shape), mass, phi, sigma)
+
+    def open(self, marginals: FloatArray) -> None:
+        """Write the first potentials and prices; in threads, if there are many chunks."""
+        own = packed(marginals, len(marginals))
+        if len(self.chunks) < MEETING:
+            few_opening(self.few, own, self.prices, self.v, self.primal)
+            return
+        for h in range(self.budget.size - 1, -1, -1):
+            self.each(lambda first, last: few_step_rows(self.few, first, last, h, self.v, self.primal))  # noqa: B023
+            few_fit_step(self.few, h, own, self.primal.phi, self.prices, self.v)
+
+    def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
+        """Write the gradient; return the dual function, the active mass (H,) and the largest flow violation."""
+
+        def part(first: int, last: int) -> tuple[float, float, FloatArray]:
+            used = np.empty_like(prices)
+            return *few_dual(self.few, first, last, v, prices, self.primal, gradient, used), used
+
+        parts = self.each(part)
+        value = sum(one[0] for one in parts) + float(self.budget @ prices)
+        return value, total([one[2] for one in parts]), max(one[1] for one in parts)
+
+    def means(self) -> FloatArray:
+        """Return the masses that the Hessian is to be made of."""
+        few_mean_masses(self.primal.mass, self.gradient, self.mean)
+        return self.mean
+
+    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+        """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
+        free, column = self.free_prices()
+        columns = int(free.sum())
+
+        def factored(first: int, last: int) -> FloatArray:
+            schur = np.empty((1 + columns, 1 + columns))
+            point = (self.primal, mass, self.gradient, column, self.factors, self.step)
+            few_curvature(self.few, first, last, *point, schur)
+            return schur
+
+        schur = total(self.each(factored))
+        prices = np.zeros_like(self.prices)
+        if columns:
+            active = np.einsum("ghsw,gw->h", mass[:, :, :, 1], self.few.weights * self.few.cost**2)[free]
+            slack = (self.budget - self.used)[free]
+            prices[free] = price_step(np.diag(active) - schur[1:, 1:], schur[0, 1:] - slack, float(active.max()))
+        point = (self.gradient, self.factors, prices, self.step)
+        slopes = self.each(lambda first, last: few_direction(self.few, first, last, *point))
+        return prices, float(sum(slopes))
+
+    def followed(self) -> FloatArray:
+        """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
+        masses: FloatArray = self.by_arm(self._flow()).sum(axis=3)
+        return masses
+
+    def kernel(self) -> FloatArray:
+        """(N,H,S,2,S) the kernel at the point, by arms; rows without mass get some kernel of their set."""
+        few_fill(self.few, self.primal)
+        return self.by_arm(self.primal.kernel)
+
+    def _flow(self) -> FloatArray:
+        masses = np.empty_like(self.primal.mass)
+        few_flow(self.few, self.primal, masses)
+        return masses
+
+    def solution(self) -> Solution:
+        """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
+        masses = self._flow()
+        spent, off = few_spent(self.few, self.primal, self.v, masses)
+        kernel = self.kernel()
+        if not off <= OFF:
+            live = self.program.reach[..., np.newaxis] & ~(
+                self.program.idle[:, np.newaxis, np.newaxis] & np.array([False, True])
+            )
+            wrong = np.abs(kernel.sum(axis=4) - 1.0) * live
+            n, h, s, _ = np.argwhere(~(wrong <= OFF))[0]
+            raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {wrong[n, h, s].max():.1e}")
+        return Solution(self.by_arm(masses), kernel, spent)
+
+    def by_arm(self, table: FloatArray) -> FloatArray:
+        """Return a table (G,...,W) by arms: (N,...)."""
+        return unpacked(table, len(self.program.reach))
+
+    def from_arms(self, table: FloatArray) -> FloatArray:
+        """Return a table (N,...) as (G,...,W)."""
+        return packed(table, len(table))
+
+
+def few_program(program: Program) -> FewProgram:
+    """Return the program with arms side by side. Lanes without an arm repeat the last one, with weight 0."""
+    arms, _, states = program.reach.shape
+    allowed = np.empty(program.successors.shape, dtype=np.bool_)
+    listed = np.arange(states) < program.counts[..., np.newaxis]
+    np.put_along_axis(allowed, program.successors.astype(np.int64), listed, axis=3)
+    ball = program.radius is not None
+    weights = packed(program.weights, arms)
+    weights.reshape(-1)[arms:] = 0.0
+    reference, low = packed(program.reference, arms), packed(np.where(allowed, program.low, 0.0), arms)
+    high = packed(allowed if ball else np.where(allowed, program.high, 0.0), arms)
+    return FewProgram(
+        reference,
+        logs_of(reference),
+        low,
+        high,
+        logs_of(low),
+        logs_of(high),
+        packed(program.radius, arms) if program.radius is not None else np.empty((0, 0, 0, WIDTH)),
+        packed(program.reach, arms),
+        packed(program.start, arms),
+        weights,
+        packed(program.cost, arms),
+        program.phase,
+        program.phases,
+        program.budget,
+        program.idle,
+        program.binds,
+    )
