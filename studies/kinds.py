@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from hostile_worlds import HOSTILE
+from invented_worlds import INVENTED
 from rich.console import Console
 from scipy.stats import t as student
 from worlds import WORLDS
@@ -74,6 +75,7 @@ KINDS: dict[str, Maker] = {
     "swim switching": task("swim@switching"),
     **WORLDS,
     **HOSTILE,
+    **INVENTED,
 }
 LEARNERS = {
     "ucmd": "ucmd",
@@ -86,6 +88,7 @@ LEARNERS = {
     "without types": 'ucmd {"types": false}',
     "without sharing": 'ucmd {"alike": false}',
     "without replay": 'ucmd {"replay": false}',
+    "without executed": 'ucmd {"executed": false}',
     "as-active declared": 'ucmd {"passive": "as-active"}',
     "zero declared": 'ucmd {"passive": "zero"}',
     "thompson": "thompson",

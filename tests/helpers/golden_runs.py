@@ -7,6 +7,8 @@ processor that was recorded, and for all others the numbers with a tolerance. Se
 differ from those that are stored; with `--forks`, it only does the latter. An x86-64 machine can stand in for another one:
 
     NUMBA_CPU_NAME=znver3 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" python -m pytest tests/runs
+
+The recorded digests are of OpenBLAS's kernels for Intel: a processor of AMD needs OPENBLAS_CORETYPE=SkylakeX as well.
 """
 
 import hashlib

@@ -32,6 +32,7 @@ FIRST, GREATEST, GROWTH = 10.0, 1e4, 4.0  # beta at first and at most, and its f
 TOLERANCE = 1e-4  # certified gap of a plan
 TRIALS = 3  # softer plans to try if one cannot be certified
 RECENT = 0.9  # discount factor of predicted and realised gains
+FORGIVEN = 0.99  # discount factor of the number of times that trust was lost
 MARGIN = 0.05  # share of the realised gain by which drawn shares must have earned more in replays
 TRIAL = 2  # episodes before forecasts are judged
 SLACK = 1e-3  # relative margin below the share of an arm that gains nothing
@@ -41,6 +42,7 @@ HUGE = 1e15  # larger sums are invalid
 SMALL = 100_000  # size of a plan that is stored; larger ones are recomputed from their prices
 
 TRUST = "forecasts are trusted while at least this share of the predicted gain is realised; 0: always"
+EXECUTED = "whether forecasts are judged by observed rewards alone, and more strictly after trust was lost repeatedly"
 FORECAST, PAST = "forecast", "past"  # the two plans: for the forecast, and for the mean of past rewards
 
 
@@ -61,8 +63,10 @@ class Priced(Step):
     own rate, and T need not be known.
 
     Trust: the plan gains over the uniform policy through its excess visits. Their predicted and their realised value
-    are added up (recent episodes count most). If less than the fraction `trust` was realised, the next
-    episode is played by dual averaging, and its shares are drawn.
+    are added up (recent episodes count most), of the pairs whose reward was observed (`executed`): a reward that was
+    planned and not obtained proves nothing. If less than the fraction `trust` was realised, the next episode is played
+    by dual averaging, and its shares are drawn. Every further time that trust is lost halves the distance of the wanted
+    fraction to 1, so that an adversary that answers to the plan gains little by earning trust again.
 
     Kernels are the estimated ones. With confidence sets, they are chosen by the optimistic fluid plan, step by step.
     """
@@ -72,6 +76,7 @@ class Priced(Step):
         default=1.0, ge=1e-12, le=1e6, help="factor on the automatic inverse temperature; above 1: greedier"
     )
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
+    executed: bool = option(default=True, help=EXECUTED)
     replay: bool = option(default=True, help="whether to randomise by the plan's shares if that earns more in replays")
     rest: bool = option(default=True, help="whether arms stay passive where activation is expected to do harm")
 
@@ -94,7 +99,8 @@ class Priced(Step):
         sums = {name: ArraySpec((), "f", -HUGE, HUGE) for name in ("believed", "realised", "drawing")}
         tables = {name: ArraySpec(pairs, "f", -HUGE, HUGE) for name in ("lead", "likely", "mean")}
         share = ArraySpec((pools.weights.size, horizon, pools.view.states), "f", 0, 1, optional=True)
-        return {**several, **sums, **tables, "trusted": ArraySpec((), "b"), "share": share}
+        broken = ArraySpec((), "f", 0, HUGE, optional=True)
+        return {**several, **sums, **tables, "trusted": ArraySpec((), "b"), "broken": broken, "share": share}
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Plan as if every reward were the maximum."""
@@ -119,22 +125,32 @@ class Priced(Step):
         past = memory["mean"] + (estimate.gain - memory["mean"]) / (number + 1)
         expected = past if estimate.ahead is None else estimate.ahead
         likely = expected if estimate.likely is None else estimate.likely
-        believed, realised = memory["believed"], memory["realised"]
-        if number > 0:
-            believed = RECENT * believed + (memory["lead"] * memory["likely"]).sum()
-            realised = RECENT * realised + (memory["lead"] * estimate.gain).sum()
-        trusted = number < TRIAL or bool(realised >= self.trust * believed) or self.trust == 0
         found, kept = self._planned(FORECAST, memory, pools, sets, expected, GREATEST)
-        sums = {"believed": np.asarray(believed), "realised": np.asarray(realised), "trusted": np.array(trusted)}
+        sums = self._judged(memory, episode, estimate)
         sums["drawing"] = np.asarray(RECENT * memory["drawing"] + self._replayed(memory, episode, sets, estimate))
         kept = {**kept, **sums, "lead": found.lead, "likely": likely, "mean": past}
         passes = found.plan.passes
-        if not trusted:
+        if not sums["trusted"]:
             most = max(1.0, np.sqrt((number + 1) * np.log(2.0 * pools.view.states**2)))
             found, other = self._planned(PAST, memory, pools, sets, past, most)
             kept.update(other)
             passes += found.plan.passes
         return _stepped(found, kept, passes, drawn=_drawn(kept))
+
+    def _judged(self, memory: Memory, episode: Episode, estimate: RewardEstimate) -> dict[str, FloatArray]:
+        """Return predicted and realised gain with those of this episode, whether to trust, and how often trust was lost."""
+        believed, realised, broken = memory["believed"], memory["realised"], FORGIVEN * memory.get("broken", np.array(0.0))
+        if episode.number > 0:
+            unseen = np.isnan(episode.observed.values) & self.executed
+            lead = np.where(unseen, 0.0, memory["lead"])
+            believed = RECENT * believed + (lead * memory["likely"]).sum()
+            realised = RECENT * realised + (lead * estimate.gain).sum()
+        again = max(float(broken) - 1.0, 0.0) if self.executed else 0.0
+        wanted = 1.0 - (1.0 - self.trust) * 0.5**again
+        trusted = episode.number < TRIAL or self.trust == 0 or bool(realised >= wanted * believed)
+        lost = bool(memory["trusted"]) and not trusted
+        sums = {"believed": believed, "realised": realised, "trusted": trusted, "broken": broken + lost}
+        return {name: np.asarray(one) for name, one in sums.items()}
 
     def _replayed(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> float:
         """Return what the last plan would have gained with drawn shares; 0 without replays."""
