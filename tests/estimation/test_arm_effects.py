@@ -8,6 +8,7 @@ from scipy.special import expit
 import rmab
 from logs import HEADER, read, table
 from rmab.estimation.arm_effects import find_effect_spread
+from rmab.estimation.explanations import explain_arms
 from rmab.estimation.tilts import RIDGE, Tilts
 
 LEVEL = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]])
@@ -92,3 +93,22 @@ def test_an_effect_of_an_arm_has_the_same_sign_where_actions_are_common() -> Non
     gain = kernels[:, :, 1, 1] - kernels[:, :, 0, 1]
     for s in (0, 1):
         assert np.corrcoef(gain[:, s], effect)[0, 1] > 0.5
+
+
+def test_the_reason_of_an_arm_is_by_its_own_kernel() -> None:
+    """A list that ranks arms by their kernels does not explain itself by those of the group."""
+    rng, rows = np.random.default_rng(2), []
+    for n in range(120):
+        effect, state = 1.5 * rng.normal(), 0
+        for week in range(40):
+            act = rng.random() < 0.2
+            rows.append((f"n{n:03d}", week, f"s{state}", int(act)))
+            state = int(rng.random() < expit(-0.5 + 0.5 * state + act * effect))
+    fitted = rmab.data.fit(read(table(*rows, names=HEADER)), reward={"s1": 1})
+    assert fitted.arm_rows is not None
+    kernels = fitted.arm_kernels(np.asarray(fitted.kernels))
+    reasons = explain_arms(fitted)
+    for n in (0, 40, 80):
+        low, high = np.einsum("s,sa->a", fitted.situation.belief[n], kernels[n, :, :, 1])
+        assert high == pytest.approx(low, abs=0.02) or f"from {100 * low:.0f}% to {100 * high:.0f}%" in reasons[n]
+    assert len({one.split("from")[-1] for one in reasons}) > 10
