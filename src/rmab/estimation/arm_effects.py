@@ -5,10 +5,11 @@ too optimistic: arms that gain less stay where they are, and are acted on again 
 where a test finds it is estimated too large, as it was selected. So the covariance of effects has a prior; plans use its
 posterior mean, and values and intervals draw it.
 
-A covariance is t^2 A. A is that of arms that answer more or less strongly to the same thing (along the common effect), or
-of effects that differ in any direction, both equally likely before. t has an exponential prior, above 1 with probability
-1/20: a penalised-complexity prior (Simpson, Rue, Riebler, Martins & Sorbye 2017). Its likelihood is that of all
-counts, with the tilts of arms integrated out (`tilts.py`), on a grid of t.
+Effects are equal, or they differ: both with probability 1/2 before. If they differ, the covariance is t^2 A. A is that of
+arms that answer more or less strongly to the same thing (along the common effect), or of effects that differ in any
+direction, both equally likely. t has an exponential prior, above 1 with probability 1/20: a penalised-complexity prior
+(Simpson, Rue, Riebler, Martins & Sorbye 2017). The likelihood is that of all counts, with the tilts of arms integrated out
+(`tilts.py`), on a grid of t. Where equal effects are as likely as others or more, all have the effect of their group.
 
 Only an arm with two actions or more tells of differences. Where there are few such pairs of records, the posterior would be
 the prior, and a plan would select arms by it: arms are then taken to be alike. This depends on how many actions arms had,
@@ -17,18 +18,18 @@ not on what followed, so it selects nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rmab.common import FloatArray
 from rmab.estimation.tilts import FAINT, FARTHEST, Tilts, rescale, tilted
 
-SPREADS = np.array([0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3])  # standard deviations that are tried
+SPREADS = np.array([0.15, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3])  # standard deviations that are tried
 RATE = 3.0  # of the exponential prior
 PAIRS = 200  # of actions on one arm, below which the records tell next to nothing of differences between arms
 ROUNDS = 4  # of factors at one spread, beginning with those of the spread before
-ALIKE = 0.05  # mean variance, below which effects count as equal: it would change a benefit by 3%
+EQUAL = 0.5  # prior probability of equal effects; if it is the posterior, too, they count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +64,20 @@ def find_effect_spread(counts: FloatArray, rows: FloatArray, level: FloatArray) 
         return None
     known = each > 0
     counts, rows, level = counts[known], rows[known], level[known]
-    several = [_posterior(counts, rows, one) for one in _shapes(counts, rows, level)]
-    covariance, likely, ratio = (np.concatenate(one) for one in zip(*several, strict=True))
-    chance = np.exp(likely - likely.max())
-    found = EffectSpread(covariance, chance / chance.sum(), ratio)
-    return None if found.variance < ALIKE else found
+    shapes = _shapes(counts, rows, level)
+    prior = np.exp(-RATE * SPREADS) * np.gradient(SPREADS)
+    prior = (1 - EQUAL) * prior / prior.sum() / len(shapes)
+    covariance, ratio = [np.zeros_like(shapes[0])], [np.ones_like(shapes[0])]
+    likely = [np.log(EQUAL) + float((counts * np.log(np.maximum(rows, FAINT))).sum())]
+    for shape in shapes:
+        for spread, part in zip(SPREADS, prior, strict=True):
+            covariance.append(spread**2 * shape)
+            ratio.append(_factors(counts, rows, covariance[-1], ratio[-1] if spread > SPREADS[0] else ratio[0]))
+            own = Tilts.of(counts, tilted(rows, ratio[-1]), covariance[-1])
+            likely.append(np.log(part) + own.evidence(np.random.default_rng(0)))  # the same numbers at every spread
+    chance = np.exp(np.array(likely) - max(likely))
+    chance /= chance.sum()
+    return None if chance[0] >= EQUAL else EffectSpread(np.stack(covariance), chance, np.stack(ratio))
 
 
 def _shapes(counts: FloatArray, rows: FloatArray, level: FloatArray) -> list[FloatArray]:
@@ -83,17 +93,13 @@ def _shapes(counts: FloatArray, rows: FloatArray, level: FloatArray) -> list[Flo
     return shapes
 
 
-def _posterior(counts: FloatArray, start: FloatArray, shape: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return covariances (K, S, S), logarithms (K,) of prior and likelihood, and factors (K, S, S) at all spreads."""
-    ratio, near, rows = np.ones_like(shape), None, start
-    likely, ratios = [], []
-    for spread in SPREADS:
-        rng = np.random.default_rng(0)  # the same numbers at every spread: differences are smooth
-        for _ in range(ROUNDS):
-            found = Tilts.of(counts, rows, spread**2 * shape, near=near)
-            ratio, near = rescale(found, found.sample(rng), ratio), found.log
-            rows = tilted(start, ratio)
-        likely.append(Tilts.of(counts, rows, spread**2 * shape, near=near).evidence(rng))
-        ratios.append(ratio)
-    prior = np.log(np.gradient(SPREADS)) - RATE * SPREADS
-    return SPREADS[:, np.newaxis, np.newaxis] ** 2 * shape, np.array(likely) + prior, np.stack(ratios)
+def _factors(counts: FloatArray, rows: FloatArray, covariance: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Return factors (S, S) with which rows lead where they did, on average over tilts: the mean effect stays as it is.
+
+    Rows of a group are means over its arms, and shrunk; records tell how much arms differ, and nothing more.
+    """
+    rng, visits = np.random.default_rng(0), counts.sum(axis=2, keepdims=True)
+    for _ in range(ROUNDS):
+        before = Tilts.of(0 * counts, tilted(rows, ratio), covariance)  # tilts of which nothing is known
+        ratio = rescale(replace(before, counts=visits * rows), before.sample(rng), ratio)
+    return ratio

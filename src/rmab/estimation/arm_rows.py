@@ -37,7 +37,8 @@ class ArmRows:
 
     spread: the covariance (S, S) of levels, None if arms do not differ in it. ratio (S, S): rows without a tilt of levels
     over those that are fitted as if arms were equal, but for a factor. centre (N, S): the means of levels. effects: what
-    the covariance of effects may be, None if arms do not differ in it.
+    the covariance of effects may be, None if arms do not differ in it. shown (2, S): how often records of a state are there,
+    without and with the other action, but for a factor: counts are of records, rows of what happens.
     """
 
     counts: FloatArray
@@ -47,27 +48,31 @@ class ArmRows:
     ratio: FloatArray
     centre: FloatArray
     effects: EffectSpread | None = None
+    shown: FloatArray | float = 1.0
 
     def kernels(self, groups: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
         """(N, S, 2, S) kernels of the arms, by those of groups (G, S, 2, S): their means, or drawn."""
         rows = [tilted(groups[:, :, a], self.ratio)[self.group_of] for a in (self.action, 1 - self.action)]
-        tilt = Tilts.of(np.concatenate(self.counts, axis=1), np.concatenate(rows, axis=1), self.spread, self.centre)
+        shown = np.broadcast_to(self.shown, (2, groups.shape[1]))
+        seen = np.concatenate([tilted(one, part) for one, part in zip(rows, shown, strict=True)], axis=1)
+        tilt = Tilts.of(np.concatenate(self.counts, axis=1), seen, self.spread, self.centre)
         level, other = (tilted(one, tilt.draw(rng)) for one in rows)
         if self.effects is not None:  # else no effect stays exactly none
             spread, ratio = self.effects.draw(rng)
             other = tilted(other, ratio)
-            other = tilted(other, Tilts.of(self.counts[1], other, spread).draw(rng))
+            other = tilted(other, Tilts.of(self.counts[1], tilted(other, shown[1]), spread).draw(rng))
         return np.stack([level, other] if self.action == 0 else [other, level], axis=2)
 
     def recount(self, counts: FloatArray) -> ArmRows:
-        """Return the same arms with other records (N, S, 2, S)."""
-        return replace(self, counts=np.stack([counts[:, :, a] for a in (self.action, 1 - self.action)]))
+        """Return the same arms with other records (N, S, 2, S), none of which is missing."""
+        return replace(self, counts=np.stack([counts[:, :, a] for a in (self.action, 1 - self.action)]), shown=1.0)
 
 
 def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray, weights: FloatArray | float = 1.0) -> ArmRows | None:
     """Return the estimates of single arms, given kernels of groups (G, S, 2, S); None if arms of a group do not differ.
 
-    weights (2, S): of transitions, by action and where they lead.
+    weights (2, S): of transitions, by action and where they lead, which make up for missing records. A record that counted
+    twice would look like two of an arm that agree, so rows are thinned instead.
     """
     moves, count, states = log.transitions, len(log.arms), groups.shape[1]
     action = int(np.bincount(moves.action, minlength=2).argmax())
@@ -76,15 +81,14 @@ def find_arm_rows(log: Log, group_of: IntArray, groups: FloatArray, weights: Flo
         one = moves.where(moves.action == (action + k) % 2)
         turn = np.arange(one.arm.size) - np.searchsorted(one.arm, one.arm)  # records are in the order of arms
         np.add.at(folds[k], (turn % FOLDS, one.arm, one.state, one.after), 1.0)
-    each = np.broadcast_to(weights, (2, states))
-    folds *= np.stack([each[action], each[1 - action]])[:, np.newaxis, np.newaxis, np.newaxis]
-    fitted = np.concatenate([groups[:, :, a] for a in (action, 1 - action)], axis=1)
+    shown = 1.0 / np.broadcast_to(weights, (2, states))[[action, 1 - action]]
+    fitted = np.concatenate([tilted(groups[:, :, (action + k) % 2], shown[k]) for k in (0, 1)], axis=1)
     some = np.linspace(0, count - 1, min(count, ENOUGH)).astype(np.int64)
     first = _first_states(log, group_of, states)
     ratio, level, centre = _climb(np.concatenate(folds[:, :, some], axis=2), fitted, group_of[some], first[some])
-    found = ArmRows(folds.sum(axis=1), action, group_of, level, ratio, first @ centre)
+    found = ArmRows(folds.sum(axis=1), action, group_of, level, ratio, first @ centre, None, shown)
     rows = found.kernels(groups)[some]
-    effects = find_effect_spread(found.counts[1, some], rows[:, :, 1 - action], rows[:, :, action])
+    effects = find_effect_spread(found.counts[1, some], tilted(rows[:, :, 1 - action], shown[1]), rows[:, :, action])
     return None if level is None and effects is None else replace(found, effects=effects)
 
 
