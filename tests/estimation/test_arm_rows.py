@@ -42,11 +42,11 @@ def test_levels_of_arms_are_not_taken_for_the_effect_of_the_state() -> None:
     fitted, _ = differing(0.8, arms=400, weeks=30)
     found, score = fitted.arm_rows, np.arange(3) - 1.0
     assert found is not None
-    rows = fitted.kernels[0, :, 0] * found.ratio[0]
+    rows = fitted.kernels[0, :, 0] * found.ratio
     plain, real = (np.log(one[0, 0] * one[2, 2] / one[0, 2] / one[2, 0]) for one in (fitted.kernels[0, :, 0], rows))
     assert plain > 5.2
     assert real == pytest.approx(4.0, abs=0.25)
-    level = float(score @ found.spread[0] @ score + (found.centre @ score).var()) / 4
+    level = float(score @ found.spread @ score + (found.centre @ score).var()) / 4
     assert level == pytest.approx(0.64, rel=0.2)
 
 

@@ -35,7 +35,7 @@ from rmab.play import IndexPolicy
 
 BASELINES = ("nothing", "rotation", "random", "as logged")
 WHOLE, WORK = 3_000_000, 500_000  # arm-periods simulated for the estimate, and in a replicate
-ARM_DRAWS = 8  # of arms that differ, for the estimate
+ARM_DRAWS = 16  # of arms that differ, for the estimate
 REPLAN = True  # in every replicate, for the value of better knowledge; intervals do not depend on it
 Progress = Callable[[int, int], None]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from rmab.common import FloatArray
 from rmab.estimation.fit import Fit
 
 FEW = 10  # actions seen in the arm's own group and state, below which what is known comes from other groups
@@ -13,12 +16,14 @@ LITTLE = 0.005  # a change that is rounded away
 def explain_arms(fit: Fit) -> tuple[str, ...]:
     """(N',) a sentence on every arm that is still there: 'wavering since this week; a call raises the chance of ...'."""
     now, present = fit.situation, fit.present
-    columns = [one[present].tolist() for one in (fit.group_of, now.state, now.streak, now.seen_before, now.moved)]
+    kernels = np.asarray(fit.kernels if fit.arm_rows is None else fit.arm_kernels(np.asarray(fit.kernels)))
+    row_of = fit.group_of if fit.arm_rows is None else np.arange(len(kernels))
+    columns = [one[present].tolist() for one in (row_of, now.state, now.streak, now.seen_before, now.moved)]
     found: dict[tuple[Any, ...], str] = {}  # arms alike have one sentence
     keys = list(zip(*columns, map(bytes, now.belief[present]), strict=True))
     for n, key in zip(present.tolist(), keys, strict=True):
         if key not in found:
-            found[key] = f"{_state(fit, n)}; {_effect(fit, n)}"
+            found[key] = f"{_state(fit, n)}; {_effect(fit, n, kernels[row_of[n]])}"
     return tuple(found[key] for key in keys)
 
 
@@ -34,12 +39,13 @@ def _state(fit: Fit, n: int) -> str:
     return f"{name} for {streak} {unit}s" if streak > 1 else f"{name} since this {unit}" if now.moved[n] else name
 
 
-def _effect(fit: Fit, n: int) -> str:
+def _effect(fit: Fit, n: int, kernel: FloatArray) -> str:
+    """Return what an action changes, by the kernel (S, 2, S) that the plan has for this arm."""
     group, belief, words = int(fit.group_of[n]), fit.situation.belief[n], fit.words
     likeliest = int(belief.argmax())
     if fit.rows.unseen[likeliest, 1]:
         return f"nothing is known of {words.an_action} in this state"
-    ahead = (belief @ fit.kernels[group].reshape(belief.size, -1)).reshape(2, -1)  # next period's states, by action
+    ahead = (belief @ kernel.reshape(belief.size, -1)).reshape(2, -1)  # next period's states, by action
     own = fit.counts[group, likeliest, 1].sum()
     source = "" if own >= FEW or len(fit.groups) == 1 else " (known mostly from other groups)"
     if fit.pay.counts_periods:

@@ -17,6 +17,7 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray, as_integer
 from rmab.errors import ModelError
+from rmab.estimation.balance import balance
 from rmab.estimation.clusters import count_by_arm, redraw_clusters
 from rmab.estimation.fit import Fit
 from rmab.estimation.rewards import average_rewards
@@ -56,9 +57,10 @@ class Resampler:
         self.rows, self.fitted, self.seen = fitted.rows, fitted.kernels, fitted.counts * fitted.state_weights
         kind = (moves.state * 2 + moves.action) * states + moves.after
         size = 2 * states * states
-        both, times = np.unique(moves.arm * size + kind, return_counts=True)
+        both, one_of, times = np.unique(moves.arm * size + kind, return_inverse=True, return_counts=True)
         self.known, self.kind = int(np.unique(both // size).size), both % size
-        self.times = times * fitted.state_weights.reshape(-1)[both % (2 * states)]
+        extra = fitted.state_weights.reshape(-1)[both % (2 * states)]
+        self.times, self.balanced = times * extra, extra * np.bincount(one_of.reshape(-1), weights=balance(fitted))
         self.arm, self.place = both // size, fitted.group_of[both // size] * size + both % size
         self.clusters = (count_by_arm(fitted.require_log()), fitted.group_of) if fitted.clustered else None
         self.learned, log = fitted.pay.kind == "learned", fitted.require_log()
@@ -70,7 +72,10 @@ class Resampler:
     def counts(self, weights: FloatArray, group_of: IntArray | None = None) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm (N,) weighted; in other groups (N,), where they are given."""
         place = self.place if group_of is None else group_of[self.arm] * int(np.prod(self.shape[1:])) + self.kind
-        found = np.bincount(place, weights=self.times * weights[self.arm], minlength=int(np.prod(self.shape)))
+        return self._add(self.times * weights[self.arm], place)
+
+    def _add(self, each: FloatArray, place: IntArray) -> FloatArray:
+        found = np.bincount(place, weights=each, minlength=int(np.prod(self.shape)))
         return np.asarray(found.reshape(self.shape), dtype=np.float64)
 
     def draw_pay(self, rng: np.random.Generator) -> FloatArray:
@@ -86,27 +91,25 @@ class Resampler:
         """Whether there are too few arms to estimate how much they differ."""
         return self.known < FEW_ARMS
 
-    def reweight(self, rng: np.random.Generator) -> FloatArray:
+    def reweight(self, rng: np.random.Generator, times: FloatArray) -> FloatArray:
         """(G, S, 2, S) the transitions, every arm weighted at random; where arms are few, every transition."""
-        if not self.few:
-            return self.counts(rng.exponential(size=self.arms))
-        found = np.bincount(self.place, weights=rng.gamma(self.times), minlength=int(np.prod(self.shape)))
-        return np.asarray(found.reshape(self.shape), dtype=np.float64)
+        each = rng.gamma(times) if self.few else times * rng.exponential(size=self.arms)[self.arm]
+        return self._add(each, self.place)
 
     def alone(self, rng: np.random.Generator | None = None) -> FloatArray:
-        """(G, S, 2, S) what the kernels may be by the records of each group alone, and next to no prior.
+        """(G, S, 2, S) what the kernels may be by the records of each group alone, balanced, and next to no prior.
 
         Without a generator, what they are taken to be: the centre of the draws.
         """
         if rng is None:
-            return posterior(self.counts(np.ones(self.arms)), ALONE * self.fitted, self.fitted)
-        counts = self.reweight(rng)
+            return posterior(self._add(self.balanced, self.place), ALONE * self.fitted, self.fitted)
+        counts = self.reweight(rng, self.balanced)
         return posterior(counts, rng.gamma(ALONE * self.fitted), self.fitted)
 
     def draw(self, rng: np.random.Generator, group_of: IntArray | None = None) -> FloatArray:
         """(G, S, 2, S) what the kernels may be, in other groups (N,) where they are given."""
         if group_of is None:
-            return draw_rows(self.reweight(rng), self.rows, self.levels, rng, self.seen)
+            return draw_rows(self.reweight(rng, self.times), self.rows, self.levels, rng, self.seen)
         counts, seen = (self.counts(one, group_of) for one in (rng.exponential(size=self.arms), np.ones(self.arms)))
         return draw_rows(counts, self.rows, self.levels, rng, seen)
 
