@@ -131,7 +131,7 @@ def distance(found: dict[str, list[float]], recorded: dict[str, list[float]]) ->
 def spread(task: str, place: int) -> list[list[float]]:
     """Return mean and standard deviation, over other seeds, of each number's sum over episodes."""
     sums = [[sum(row) for row in numbers(play(task, place, seed)).values()] for seed in OTHERS]
-    return [[float(f"{x:.4g}") for x in row] for row in (np.mean(sums, axis=0), np.std(sums, axis=0, ddof=1))]
+    return [[float(f"{x:.10g}") for x in row] for row in (np.mean(sums, axis=0), np.std(sums, axis=0, ddof=1))]
 
 
 def cases() -> Iterator[tuple[str, str, int]]:

@@ -115,12 +115,12 @@ class CompactNewton(ManyStates):
         for _ in range(PRODUCTS):
             target[:] = residual
             precondition(program, self.compact, curvature, *slots)
-            now = float(residual @ z)
+            now = float((residual * z).sum())  # not @, for which BLAS would start threads
             along *= now / before
             along += z
             image *= now / before
             image += product
-            curved = float(along @ image)
+            curved = float((along * image).sum())
             if not (now > 0.0 and curved > 0.0):
                 break
             x += (now / curved) * along

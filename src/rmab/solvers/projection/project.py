@@ -7,6 +7,7 @@
 
 The dual has one potential per (arm, step, state) and one price per step; the multipliers of the confidence sets vanish into
 a closed form per row. `newton.py` minimises it; `compiled/dual.py` and `compiled/curvature.py` do the work arm by arm.
+Over many states, `compact.py` does the same on rows in a few numbers each.
 """
 
 from __future__ import annotations
