@@ -192,9 +192,11 @@ class Blocks(ReadOnly):
             return self, np.zeros(1, dtype=np.int64)
         first = np.unique(self.block_of, return_index=True)[1]
         cost = np.zeros(self.count) if self.weights is None else self.weights[first]
-        rows = [one.reshape(self.count, -1) for one in (self.kernels, self.reward, cost, self.start)]
+        unit = self.units().reward  # so that units and offsets of rewards do not matter, either
+        rows = [one.reshape(self.count, -1) for one in (self.kernels, cost, self.reward, unit, self.start)]
         like = [_digest(one[c] for one in rows[:3]) for c in range(self.count)]
-        order = sorted(range(self.count), key=lambda c: (like[c], _digest([rows[3][c]])))
+        content = [[_digest([*(one[c] for one in rows[:2]), rows[3][c]]), _digest([rows[4][c]])] for c in range(self.count)]
+        order = sorted(range(self.count), key=lambda c: (*content[c], like[c]))
         number = {one: k for k, one in enumerate(dict.fromkeys(like[c] for c in order))}
         place = np.array([number[one] for one in like])
         if np.array_equal(place, np.arange(self.count)):
