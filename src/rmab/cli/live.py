@@ -62,7 +62,7 @@ def _settings(function: Command) -> Command:
         click.option(
             "--horizon",
             type=whole_number(min=1),
-            help="Number of periods per episode, if the programme runs in episodes; any learner can then be the engine.",
+            help="Number of periods of an episode, from one fresh start to the next. Any learner can then be the engine.",
         ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):
@@ -240,7 +240,7 @@ def ask(
 def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, skip: bool) -> None:
     """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
-    `state` is the state at the end of the period. An empty cell means: not reported. If the file has errors, they are listed
+    `executed` says whether the action was carried out, `state` is that at the end of the period. An empty cell means: not reported. If the file has errors, they are listed
     with line numbers and nothing is stored. Reporting the same file twice is harmless.
     """
     from rmab.live.spreadsheets import find_uncounted, read_sheet, tell_sheet

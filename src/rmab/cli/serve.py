@@ -19,7 +19,10 @@ def _check_there(store: str) -> None:
 
 @command(
     ("rmab live serve programme.db", "then open http://127.0.0.1:8321"),
-    ("rmab live serve programme.db --host 0.0.0.0", "for other machines: needs `rmab live token create`, and TLS in front"),
+    (
+        "rmab live serve programme.db --host 0.0.0.0",
+        "for other machines: needs `rmab live token create`, and HTTPS in front",
+    ),
 )
 @click.argument("store", required=False)
 @click.option("--store", "url", help="Store (a file or postgresql://...), if not given as the argument.")
