@@ -241,8 +241,8 @@ def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, sk
     """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
     `executed` says whether the action was carried out, `state` is that at the end of the period. An empty cell means: not
-    reported. If the file has errors, they are listed with line numbers and nothing is stored. Reporting the same file twice is
-    harmless.
+    reported. If the file has errors, they are listed with line numbers and nothing is stored. Reporting the same file
+    twice is harmless.
     """
     from rmab.live.spreadsheets import find_uncounted, read_sheet, tell_sheet
 
