@@ -155,10 +155,8 @@ class IndexPolicy(Stored):
     ) -> Self:
         """Return the policy of a table with steps first, (H, N, S), without a copy; the table becomes read-only.
 
-        The caller has checked the arguments; only finiteness of the table is checked.
+        The caller has checked the arguments.
         """
-        if not np.isfinite(table.sum()):
-            check_table(table.transpose(1, 0, 2), rounding)
         policy = cls.__new__(cls)
         policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding, cost)
         return policy
@@ -269,7 +267,10 @@ class IndexPolicy(Stored):
         """Index above which an arm may be active; minus infinity if the budget is always used."""
         if self.rule == "fill":
             return -np.inf
-        return 0.0 if self.rule == "at-most" else -max(FREE * float(np.abs(self.table).max()), np.finfo(float).tiny)
+        if self.rule == "at-most":
+            return 0.0
+        largest = max(float(self.table.max()), -float(self.table.min()))
+        return -max(FREE * largest, np.finfo(float).tiny)
 
     @property
     def _steps(self) -> int | None:

@@ -14,7 +14,7 @@ from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, Problem, parted
-from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, check_table
 from rmab.play.simulation import episode_rewards, random_streams
 
 KEY = 8  # key of the random stream of probes
@@ -210,8 +210,8 @@ def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
     often = np.broadcast_to((tried >= TRIED).transpose(1, 0, 2), steps.shape)
     many = max(LARGE // steps[0].size, 1)  # step by step, to save memory
     for some in (slice(first, first + many) for first in range(0, worthless.size, many)):
-        rests = (steps[some] < worthless[some, np.newaxis, np.newaxis]) & often[some]
-        if rests.any():
+        rests = steps[some] < worthless[some, np.newaxis, np.newaxis]
+        if rests.any() and (rests := rests & often[some]).any():
             table = np.array(steps, order="C") if table is None else table
             table[some][rests] = -1.0
     return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
@@ -227,17 +227,17 @@ def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
 def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) -> IndexPolicy:
     """Return the policy of shares (C, H, S) under the budget of the view: an exact budget is always spent."""
     view = pools.view
+    if not np.isfinite(share.sum()):  # of blocks, of which there are fewer than arms
+        check_table(share, rounding)
     given: Rule = "fill" if view.exact else rule
     return IndexPolicy.of_steps(_of_arms(pools, share), view.budget, rule=given, rounding=rounding, cost=view.cost)
 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     """(H, N, S) the share of every arm, from that of its block (C, H, S): in the layout of policies."""
-    if share.size <= LARGE:
-        return np.array(share[pools.block_of].transpose(1, 0, 2), order="C")
     table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
-    for h, step in enumerate(table):
-        np.take(share[:, h], pools.block_of, axis=0, out=step)
+    for h, step in enumerate(table):  # "clip" writes to `step` directly; the blocks are valid
+        np.take(share[:, h], pools.block_of, axis=0, out=step, mode="clip")
     return table
 
 
@@ -257,7 +257,7 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    arms = Arms(parted(kernels, view.phases)[pools.block_of])
+    arms = Arms.of_groups(parted(kernels, view.phases), pools.block_of)
     problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
     policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
     reward = pools.of_arms(paid, pools.payoff_of)
