@@ -264,7 +264,7 @@ class TestBuiltIn:
         assert study.title
 
     def test_the_papers_case_studies(self) -> None:
-        for name, rounds, sizes in (("paper-cpap", 1000, (20, 10, 50, 50)), ("paper-deadline", 200, (100, 30, 100, 100))):
+        for name, rounds, sizes in (("paper-cpap", 1000, (20, 10, 50, 50)), ("paper-deadline", 1000, (100, 30, 100, 100))):
             study = BUILTIN[name]
             assert study.rounds == rounds
             (spec,) = study.tasks
