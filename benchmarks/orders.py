@@ -48,7 +48,7 @@ def section(kept: Kept) -> list[str]:
     return [
         "## Learners on `cpap-dopl`",
         "",
-        f"Regret to O1 over {EPISODES} episodes relative to the random policy, and the place by it, {SEEDS} seeds:",
+        f"Regret against O1 over {EPISODES} episodes relative to the random policy, and the place by it, {SEEDS} seeds:",
         "a first look. `cpap-dopl` has the kernels that the group of Xiong & Li published with later code.",
         "",
         *lines,

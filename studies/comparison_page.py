@@ -67,7 +67,7 @@ def folded(title: str, text: str) -> str:
 
 
 def rounding(found: Found) -> str:
-    """Return what dependent rounding costs and buys: regret to O3, and every learner beside itself with the other choice."""
+    """Return what dependent rounding costs and buys: regret against O3, every learner beside itself with the other one."""
     tasks, cells = [page.task for page in found.summary.pages], found.cells
     specs = [one for one in found.summary.study.learners if "rounding" in one.options]
     top = {one.name: one.label for one in specs if one.options["rounding"] == "top"}
@@ -105,7 +105,7 @@ different from it.
 
 ## Table 1 with measurements
 
-The first columns are the paper's Table 1. `exponent of T` fits the measured regret to O2 on a small instance with
+The first columns are the paper's Table 1. `exponent of T` fits the measured regret against O2 on a small instance with
 noisy rewards (4 arms, budget 2, 10 steps, T = 25 to 400, {grown} rounds; O2 is exact). The time is that of the median
 episode of cpap (20 arms, 50 steps). `regret as stated` holds for each system's own model: an MDP or CMDP without a
 hard budget, or constant rewards. Rows with a star are not in the paper's table. Two of its cells are wrong: H^(2/3)
@@ -126,7 +126,7 @@ Dependent rounding is much better where two arms pay in turns, and much worse wh
 guarantees of `uc-o-reps`, `ucpd` and `pdgd-ops` require that the plan is executed, which dependent rounding does on
 average, as far as the hard budget allows; so it is their default. At the theories' rates a plan favours the better
 arms only slightly, while the highest indices always activate them. The plans of `ucpd` and `pdgd-ops` also exceed the
-budget after 50 episodes and are scaled down. Regret to O3, and the difference in the same rounds ({mark}: not
+budget after 50 episodes and are scaled down. Regret against O3, and the difference in the same rounds ({mark}: not
 significant, paired t-test, 5%, Holm's correction for the whole table):
 
 {choice}
@@ -157,7 +157,7 @@ significant):
 All methods for Markov decision processes learn on one (`ferry`, in `studies/details.py`), as their papers promise. It
 has one arm with three states, four steps and action-dependent transitions; two right actions lead to the higher
 reward, and rewards vary from episode to episode. The arm may always be active (rule `at-most`). From T = 1,600 to
-6,400 the regret to O2 of `uob-reps` and of the learners with full information roughly doubles, like the square root
+6,400 the regret against O2 of `uob-reps` and of the learners with full information roughly doubles, like the square root
 of T, and that of `shifted-uc-o-reps` grows by less than T^(3/4). `dilated-po` at its theory's rate is slowest: its
 bound is vacuous before 16.6 H^3 episodes, 1,062 here. At a faster rate, chosen by hand, it learns sooner but stops
 improving, because that rate does not fall with T.

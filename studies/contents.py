@@ -45,13 +45,13 @@ TOLD = """{mark} marks values that are not significantly different from `{base}`
 
 
 def growth(found: Found) -> str:
-    """docs/growth.md: regret to O2 and its exponent."""
+    """docs/growth.md: regret against O2 and its exponent."""
     table = SMALL + scalings(found, "ucmd")
     return "\n".join(["# Growth of regret\n", table, "![Growth](images/growth.png)\n", made_by(found)])
 
 
 def scalings(found: Found, base: str = "") -> str:
-    """Return the table of a study of growth: regret to O2 at every size, its exponent, and who is told from the base.
+    """Return the table of a study of growth: regret against O2 at every size, its exponent, and who is told from the base.
 
     Privileged learners are compared, too: what a part costs is seen by telling a learner what it would have to learn.
     """
@@ -82,7 +82,7 @@ def case(found: Found) -> str:
 def whole_runs(found: Found, *, changing: bool = False) -> str:
     """Return who earned what over the run and by its fifths, and which differences are significant, task by task.
 
-    changing: with regret to O3, too, which knows the rewards of every episode.
+    changing: with regret against O3, too, which knows the rewards of every episode.
     """
     parts = []
     for page in found.summary.pages:
@@ -93,7 +93,7 @@ def whole_runs(found: Found, *, changing: bool = False) -> str:
             shares.append(per_cent(cell.relative("O1")))
             lines.append([*known, *shares, by_parts(cell), milliseconds([cell])])
         third = ["to O3, % of random"] if changing else []
-        head = ["learner", "rounds", "reward in all", "regret to O1, % of random", *third, "% of O1"]
+        head = ["learner", "rounds", "reward in all", "regret against O1, % of random", *third, "% of O1"]
         parts.append(rows([*head, "by fifths of the run, % of random", "ms / episode"], lines, 1))
         parts.append("\n".join(f"- {sentence}" for sentence in page_words(page)) + "\n")
     return "\n".join(parts)
@@ -125,7 +125,7 @@ def components(found: Found) -> str:
 
 
 def by_family(found: Found, family: str) -> str:
-    """Return the tables of all tasks of a family: regret to O1 and O3, differences, and what was earned."""
+    """Return the tables of all tasks of a family: regret against O1 and O3, differences, and what was earned."""
     cells, learners = found.cells, found.summary.learners
     still, answers = sorted_out((task for task, _ in cells if task.partition("@")[0] == family), cells)
     parts = [regrets(learners, still, cells, to) for to in ("O1", "O3")] if still else []
@@ -169,7 +169,7 @@ def tuning(found: Found, presets: dict[str, dict[str, float]]) -> str:
 
 TUNING = """# Tuned presets
 
-The preset of a learner is the point of its grid with the lowest regret to O1 relative to the random policy, averaged
+The preset of a learner is the point of its grid with the lowest regret against O1 relative to the random policy, averaged
 over adversaries and rounds. Every learner has nine points, including the parameters of its theory. The task is cpap
 with 4 arms and budget 2 (otherwise as in the paper: 50 episodes of 50 steps), against four adversaries, with {rounds}
 on separate seeds. The protocol was fixed in advance. `ucmd-armab` stays as in the paper and has no preset. Other

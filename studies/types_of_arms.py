@@ -2,7 +2,7 @@
 
     python studies/types_of_arms.py [--rounds 6] [--first 200]
 
-Plays every world with and without types, same rounds. Prints regret to O1 in per cent of the random policy's, and the
+Plays every world with and without types, same rounds. Prints regret against O1 in per cent of the random policy's, and the
 difference with its standard error. Some two minutes on one core.
 """
 

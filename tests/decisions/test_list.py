@@ -94,7 +94,7 @@ def test_a_tie_at_the_end_of_the_list_is_told() -> None:
     assert np.ptp(index[alike]) == 0
     told = decide(fitted, 3).notes
     assert any(
-        one.startswith(f"{alike.size} arms were tied for 3 of the 3 places: those who have waited longest") for one in told
+        one.startswith(f"{alike.size} were tied for 3 of the 3 places: those who have waited longest") for one in told
     )
     assert not any("tied" in one for one in decide(fitted, alike.size).notes)
 

@@ -91,9 +91,9 @@ def test_floors_caps_and_draws() -> None:
     assert since(capped)["bea"] == "dropped: no place left under a cap"
     drawn = decide(arms(INDEX, STATES), 3, random_share=0.34, since=last())
     words = set(since(drawn).values())
-    assert {"dropped: left out at random", "new: drawn at random", "again"} <= words
+    assert {"dropped: left out by the draw this time", "new: drawn at random", "again"} <= words
     back = decide(arms(INDEX, STATES), 3, since=drawn)
-    assert {"new: left out at random last time", "dropped: at random last time"} <= set(since(back).values())
+    assert {"new: left out by the draw last time", "dropped: there by the draw last time"} <= set(since(back).values())
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".npz", ".json"])

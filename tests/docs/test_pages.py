@@ -43,13 +43,13 @@ def test_the_learning_tables(tmp_path: Path, pages: dict[str, Any]) -> None:
     page = (tmp_path / "learning_tables.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
     assert heads == ["## cpap", "## cpap-adherence", "## By hand"]
-    assert "| regret to O1, % of random | ramp | rounds | ms / episode |" in page
-    assert "| regret to O3, % of random | ramp | rounds | ms / episode |" in page
+    assert "| regret against O1, % of random | ramp | rounds | ms / episode |" in page
+    assert "| regret against O3, % of random | ramp | rounds | ms / episode |" in page
     assert "| reward | adaptive | rounds | ms / episode |" in page  # whose regrets cannot be compared
     differences = page.partition("percentage points above `ucmd`")[2].partition("\n\n")[0]
     assert "| random |" in differences
     assert "oracle" not in differences
-    assert page.count("| fading, lazy |") == 3  # regret to O1 and to O3, what it costs and buys
+    assert page.count("| fading, lazy |") == 3  # regret against O1 and to O3, what it costs and buys
     assert "`learning-table` (18 of 18 runs, 0.0 hours of computing)" in page
     assert "with rmab " in page
 
@@ -81,7 +81,7 @@ def test_the_comparison(tmp_path: Path, pages: dict[str, Any]) -> None:
     ]
     assert heads == ["## Findings", "## Table 1 with measurements", "## cpap", "## swim", *studies]
     assert page.count("<details>") == page.count("</details>") == 3
-    assert page.count("| regret to O1, % of random | ramp |") == 2  # of cpap, and of the authors' examples
+    assert page.count("| regret against O1, % of random | ramp |") == 2  # of cpap, and of the authors' examples
     assert "| as published | 2 ± 4 | -2 ± 1" in page
     first = page.partition("\n\n| learner | paper |")[2].partition("\n\n")[0]
     assert first.count("| `uc-whittle`, theory | Wang et al. 2023 * |") == 1

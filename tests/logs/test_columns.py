@@ -98,7 +98,7 @@ def test_gaps_are_kept_not_bridged(tmp_path: Path) -> None:
     ]
     assert moves.before.tolist() == [-1, -1, -1]
     assert [str(one) for one in log.notes] == [
-        "line 4: 1 record of 1 arm are missing before these; gaps are kept, not bridged"
+        "line 4: 1 record of 1 arm are missing just before these lines; gaps are not filled in"
     ]
 
 

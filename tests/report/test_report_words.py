@@ -101,9 +101,9 @@ def test_the_headline_shows_the_largest_exponent_of_learners_without_privileges(
         return [scaling(name, found - k / 5, group=group) for name, found in names for k, group in enumerate("ab")]
 
     said = headline(grown(*powers(("oracle", 0.1), ("paper", 0.9), ("good", 0.5), ("bad", 1.0)), privileged=("oracle",)))
-    assert said[0].startswith("a: the regret to O2 of paper grows as T^0.90 ")
+    assert said[0].startswith("a: the regret against O2 of paper grows as T^0.90 ")
     assert said[0].endswith("; its exponents range from 0.70 to 0.90 over all 2 families.")
-    assert said[1].startswith("a: the regret to O2 of good grows as T^0.50 ")
+    assert said[1].startswith("a: the regret against O2 of good grows as T^0.50 ")
     without = headline(grown(*powers(("oracle", 0.1), ("good", 0.5), ("bad", 1.0)), privileged=("oracle",)))
     assert [line.partition(" grows")[0].split()[-1] for line in without[:2]] == ["good", "bad"]
     assert " T^1.00 " in without[1]

@@ -86,7 +86,7 @@ def main(debug: bool) -> None:  # noqa: ARG001  (Program reads it)
     """Decide who gets a scarce intervention next, such as a call, a visit or a repair, within a budget.
 
     An arm is a person or a thing that can get the intervention. Its state, such as engaged or lapsed, changes from
-    period to period. Research calls this problem a restless multi-armed bandit.
+    period to period. In research, the problem is called a restless multi-armed bandit.
 
     Every command has --help with examples. Exit codes: 0 success, 1 failure, 2 wrong input, 130 stopped by Ctrl-C.
     """

@@ -47,7 +47,7 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     good policy activates the arms with the highest indices, up to the budget.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
-    is planned for its base reward, before an adversary changes it.
+    is planned for its base reward, before an adversary changes it; a file with recorded rewards, for their mean.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid
@@ -88,12 +88,14 @@ def _fields(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tuple[int,
 
 
 def _print_plan(name: str, solved: "Fluid") -> None:
+    from rmab.errors import many
     from rmab.model import describe_budget
 
     model = solved.problem
     budget = describe_budget(model.budget, exact=model.exact, cost=model.cost)
-    size = f"{model.arms.count} arms of {model.arms.states} states, {budget}, {model.horizon} steps"
-    size += f" of {model.phases} phases" if model.phases > 1 else ""
+    arms = f"{many(model.arms.count, 'arm')} with {many(model.arms.states, 'state')} each"
+    size = f"{arms}, {budget}, {many(model.horizon, 'step')}"
+    size += f" in {model.phases} phases" if model.phases > 1 else ""
     size += f", discount {model.discount:g}" if model.discount < 1 else ""
     active = solved.occupancy[..., 1].sum(axis=(0, 2))
     steps = _steps(model.horizon)

@@ -151,7 +151,10 @@ def _print_fit(path: Path, model: "Fit") -> None:
 
     log = model.require_log()
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
-    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}. Next list: {model.situation.label}.")
+    recorded = model.situation.period < log.periods.count
+    due = f" (the log has its states, but no {model.words.action}s yet)" if recorded else ""
+    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}.")
+    say(f"Next list: {model.situation.label}{due}.")
     for note in model.notes:
         say(f"- {note}")
     visits = model.counts.sum(axis=3)

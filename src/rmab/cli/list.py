@@ -185,7 +185,10 @@ def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
         cost = [] if one.cost is None else [f"{one.cost:g}"]
         lines.append((str(one.rank), one.id, one.state, one.action, f"{one.index:.3g}", *cost, *since, one.reason))
     per = "" if found.cost is None else " per unit of cost"
-    title = f"{found.period}: {size:,} of {len(found.arms):,}; the index is in {found.words.unit}{per}"
+    worth = (
+        f"index: what {found.words.an_action} now is worth over the coming {found.words.period}s, in {found.words.unit}{per}"
+    )
+    title = f"{found.period}: {size:,} of {len(found.arms):,}; {worth}"
     where = "--csv FILE writes them all" if out is None else f"all are in {out}"
     notes = [f"{size - SHOWN:,} more are on the list: {where}."] if size > SHOWN else []
     print_table(title, heads, lines, left=7 + len(costs), notes=notes)

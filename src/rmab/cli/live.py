@@ -37,7 +37,7 @@ def _settings(function: Command) -> Command:
             "--control",
             type=click.FloatRange(0, 1),
             default=0.0,
-            help="Share of the arms in a control group, which stays off the lists.",
+            help="Share of the arms in a control group, which gets places only by name or by the floor.",
         ),
         click.option(
             "--random-share",
@@ -62,7 +62,8 @@ def _settings(function: Command) -> Command:
         click.option(
             "--horizon",
             type=whole_number(min=1),
-            help="Number of periods of an episode, from one fresh start to the next. Any learner can then be the engine.",
+            help="Only if all arms start afresh every N periods, such as a school year: N. Then every learner of "
+            "`rmab learners` can be the --engine.",
         ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):
@@ -115,7 +116,10 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 @rename_option
 @_settings
 def init(store: str, log: Path, name: str, reward: dict[str, float], groups: list[str], **options: Any) -> None:
-    """Create a programme from a LOG: its arms join, and its records become reports. --reward is required."""
+    """Create a programme from a LOG: all its arms join, and its records become reports. --reward is required.
+
+    Arms that no longer take part join as well; remove them with `rmab live leave`.
+    """
     from rmab.data import read_log
     from rmab.live import create_from_log
 
@@ -124,7 +128,8 @@ def init(store: str, log: Path, name: str, reward: dict[str, float], groups: lis
     with created(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
         known, due = p.statistics.counts.sum(), p.status().due
-    say(f"The programme {name} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next period: {due}.")
+    named = "" if name == "programme" else f" {name}"
+    say(f"The programme{named} is in {store}: {len(records.arms):,} arms, {known:,} transitions. Next period: {due}.")
 
 
 @command("file")
@@ -199,7 +204,7 @@ def ask(
 ) -> None:
     """Make the list of PERIOD, or show it if it was made before: who is on it, and why.
 
-    PERIOD is written as the programme counts: 2026-W47, 2026-11-16, 2026-11, 17, or the time at which a period starts,
+    Write PERIOD in the programme's own format: 2026-W47, 2026-11-16, 2026-11, 17, or the time at which a period starts,
     2026-11-16T08:05.
 
     --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
@@ -240,9 +245,9 @@ def ask(
 def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, skip: bool) -> None:
     """Report what happened in PERIOD, from FILE with the column arm and any of executed, state, reward.
 
-    `executed` says whether the action was carried out, `state` is that at the end of the period. An empty cell means: not
-    reported. If the file has errors, they are listed with line numbers and nothing is stored. Reporting the same file
-    twice is harmless.
+    `executed` says whether the action was carried out, `state` is the state at the end of the period. An empty cell
+    means: not reported. If the file has errors, they are listed with line numbers and nothing is stored. Reporting the
+    same file twice is harmless.
     """
     from rmab.live.spreadsheets import find_uncounted, read_sheet, tell_sheet
 

@@ -82,7 +82,7 @@ EXAMPLES = {  # arguments and description
     "status": ("p.db", "show what is due, missing or wrong"),
     "benefit": ("p.db", "show the benefit of the lists"),
     "report": ("p.db report.html", "write a page for the people in charge"),
-    "shadow": ("p.db thompson", "compare with another engine"),
+    "shadow": ("p.db thompson", "compare with the lists of another learner"),
     "verify": ("p.db --replay", "check the journal and recompute every decision"),
     "backup": ("p.db copy.db", "copy a store that is in use"),
     "export": ("p.db rows.csv", "write one row per arm and period"),
@@ -142,7 +142,7 @@ SECTIONS = {  # commands with their summaries
         "benefit": "Show the measured benefit of the lists, without a model.",
         "report": "Write a page with status, benefit and who gets places.",
         "export": "Write one row per arm and period, for other tools.",
-        "shadow": "Compare the lists with those of another engine.",
+        "shadow": "Compare the lists with those of another method.",
     },
     "Store and service": {
         "events": "List the events of the journal.",

@@ -58,8 +58,9 @@ def report(store: str, name: str | None, file: Path) -> None:
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything.
 
-    `same places` is the share of places that go to the same arms. `its list` and `the real list` are the rewards that places
-    by index add in the period, as the model of the time predicts: on the list of ENGINE, and on the one that was made.
+    `same places` is the share of places that go to the same arms. `its list` and `the real list`: the reward that the
+    model of that time predicts for the period, from the places given by the index, on the list of ENGINE and on the list
+    that was really made.
     """
     with opened(store, name) as p:
         found = p.shadow(engine)

@@ -42,7 +42,9 @@ def _column(name: str, help: str, **more: Any) -> Callable[[Command], Command]:
 
 
 rename_option = click.option(
-    "--rename", type=click.Path(path_type=Path), help="File that renames values, with the columns column, from and to."
+    "--rename",
+    type=click.Path(path_type=Path),
+    help="File that renames values, with three columns, named `column`, `from` and `to`.",
 )
 
 since_option = click.option(

@@ -132,7 +132,8 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
 
     The table shows, for each share: how many of the arms that the index chooses are left out per period, for others who
     are drawn at random; the periods needed; the probability of a result within 26 periods; and the cost per period, in
-    good outcomes lost by the draw. The intervals are valid at any time, so you may stop as soon as the effect is shown.
+    good outcomes lost because of the draw. The intervals are valid at any time, so you may stop as soon as the effect
+    is shown.
     """
     from rmab.estimation.power import estimate_power
 

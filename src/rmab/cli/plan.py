@@ -66,7 +66,7 @@ def plan(
     average; `rmab bound` shows it with prices and indices.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
-    is planned for its base reward, before an adversary changes it.
+    is planned for its base reward, before an adversary changes it; a file with recorded rewards, for their mean.
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best
@@ -110,7 +110,7 @@ def _print_standing(name: str, best: "PlanResult") -> None:
     whole = len(f"{abs(best.bound):.0f}")
     form = f",.{max(DIGITS - whole, 0)}f"
     earns = f"{number(best.value, form)} ± {number(best.stderr, form)} an episode"
-    say(f"{name}: {best.name} earns {earns}.")
+    say(f"{name}: {best.name} earns {earns}, on new episodes.")
     if best.optimum is None:
         say(f"No policy earns more than {number(best.bound, form)} on average{_distance(best.short)}.")
     else:
@@ -124,7 +124,9 @@ def _print_standing(name: str, best: "PlanResult") -> None:
             rows.append((one.name, *numbers))
     notes = [f"{one.name}: {one.why}" for one in best.candidates if one.why]
     heads = ("policy", "reward", "s.e.", "less than the best", "episodes", "seconds an episode")
-    print_table("Candidates, on the same episodes; a clearly worse one is dropped early", heads, rows, notes=notes)
+    print_table(
+        "Candidates, all on the same earlier episodes; a clearly worse one is dropped early", heads, rows, notes=notes
+    )
 
 
 def _distance(short: float) -> str:

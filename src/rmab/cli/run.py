@@ -30,7 +30,7 @@ COMPARATORS = {
 
 
 @command(
-    ("rmab run cpap ucmd", "the recommended learner on the paper's first case study"),
+    ("rmab run cpap ucmd", "the recommended learner on the first case study of Xiong & Li (2024)"),
     ("rmab run cpap@switching ucmd --episodes 20 --seed 7", "with another adversary, fewer episodes and another seed"),
     ("rmab run cpap ucmd-armab -o scale=10 -t arms=40", "options of the learner and of the task"),
     ("rmab run cpap ucmd -o estimator=mine:Fade -o estimator.speed=0.5", "a custom component and its option"),
@@ -102,7 +102,7 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     rows = [("reward", *_both(summary["reward"], episodes, size), "", "")]
     for to, regret in summary["regret"].items():
         share, part = (_percent(summary[unit][to]) for unit in ("relative_to_random", "relative_regret"))
-        rows.append((f"regret to {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), share, part))
+        rows.append((f"regret against {to}, {COMPARATORS[to]}", *_both(regret, episodes, size), share, part))
         for term, value in summary["terms"].items() if to == "O1" else ():
             rows.append((f"  {term}, {SOURCES[term]}", *_both(value, episodes, size), "", ""))
     used = played.activations
@@ -113,7 +113,7 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     sizes = f"{many(problem.arms.count, 'arm')}, budget {format_limit(problem.budget)}, {many(problem.horizon, 'step')}"
     sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
-    terms = "Term0 to Term3, the decomposition of Xiong & Li (docs/explanation/paper.md), add up to the regret to O1."
+    terms = "Term0 to Term3, the decomposition of Xiong & Li (docs/explanation/paper.md), add up to the regret against O1."
     notes = [OF_RANDOM, OF_REWARD, terms]
     if played.task.adversary.adaptive:
         notes.append("The adversary reacts to the learner: compare the rewards of learners, not their regrets.")

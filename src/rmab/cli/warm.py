@@ -15,8 +15,9 @@ def warm(clear: bool) -> None:
 
     Without this command, the first run compiles what it needs, which takes about half a minute.
 
-    The machine code is stored in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache; only you may have write permission.
-    If a file is damaged or the folder cannot be used, a warning is printed once and the code is compiled again.
+    The machine code is stored in the folder `rmab` of XDG_CACHE_HOME, or of ~/.cache. The folder is ignored unless it
+    belongs to the user who runs rmab and nobody else may write there. If a file is damaged or the folder cannot be
+    used, a warning is printed once and the code is compiled again.
     """
     from rmab.common import cleared, home
 

@@ -86,5 +86,5 @@ def _ties(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:
     got = int((alike & mine).sum())
     if got == alike.sum():
         return []
-    tied = f"{int(alike.sum()):,} arms were tied for {got} of the {many(int(choice.listed.sum()), 'place')}"
+    tied = f"{int(alike.sum()):,} were tied for {got} of the {many(int(choice.listed.sum()), 'place')}"
     return [f"{tied}: those who have waited longest came first, then a random draw decided"]

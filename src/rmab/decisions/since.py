@@ -116,13 +116,13 @@ def _why_new(then: Then | None, candidates: Candidates, rule: str, n: int, rank:
     if then is None:
         return "joined since" if whole else UNSEEN
     if then.left_out:
-        return "left out at random last time"
+        return "left out by the draw last time"
     return _explain(then, candidates, n, rank, rose=True)
 
 
 def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rules, n: int, rank: int, lowest: float) -> str:
     if choice.left_out[n]:
-        return "left out at random"
+        return "left out by the draw this time"
     if candidates.roster.ids[n] in candidates.done:
         return f"had {candidates.words.an_action} in {candidates.period} already"
     if rules.must_not[n]:
@@ -130,7 +130,9 @@ def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rule
     if (unfit := explain_unfit(candidates, choice, n)) or (candidates.helped[n] and candidates.index[n] > lowest):
         return unfit or "no place left under a cap"
     if then.rule in (NAME, FLOOR, LOT):
-        return {NAME: "by name last time", FLOOR: "by the floor last time", LOT: "at random last time"}[then.rule]
+        return {NAME: "there by name last time", FLOOR: "there by the floor last time", LOT: "there by the draw last time"}[
+            then.rule
+        ]
     return _explain(then, candidates, n, rank, rose=False)
 
 

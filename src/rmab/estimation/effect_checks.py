@@ -201,7 +201,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:
-        text += f"; most in {best.group} ({_range(best)}), least in {least.group} ({_range(least)})"
+        text += f"; by its own records, most in {best.group} ({_range(best)}) and least in {least.group} ({_range(least)})"
     limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
     sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
     harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]

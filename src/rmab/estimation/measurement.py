@@ -96,9 +96,12 @@ class Measurement(ReadOnly):
 
     def _why(self) -> str:
         if self.unrecorded:
-            return f"no outcome is recorded of the {self.unrecorded:,} decisions that were drawn"
+            return f"no outcome is recorded of the {self.unrecorded:,} arms that took part in a draw"
         if self.pending:
-            return f"the outcomes of the {self.pending:,} decisions that were drawn come in the next {self.words.period}"
+            return (
+                f"{self.pending:,} arms took part in the last draw, and their outcomes are recorded in the next "
+                f"{self.words.period}"
+            )
         if self.certain + self.excluded:
             return "nobody was drawn: every chance is 0 or 1; make lists with random_share (--random-share)"
         return "no chance is recorded; keep the column 'chance' of the lists, and name it (--chance)"

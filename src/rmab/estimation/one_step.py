@@ -233,8 +233,8 @@ def _describe(fit: Fit, found: OneStep) -> str:
     return (
         "A check one step ahead, with records of arms that the plan was not made from: where the log happened to decide as "
         f"the plan would have, {form(found.value)} ({form(found.low)} to {form(found.high)}) {what}. The model predicts "
-        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (After weighting, this is as "
-        f"precise as {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
-        f"{fit.words.action}s go to groups and states in which the log has some; the log made the rarest of these "
-        f"decisions in {least} of the comparable records.)"
+        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (After weighting, the "
+        f"check is as precise as {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
+        f"{fit.words.action}s go to groups and states in which the log has some. Where this is rarest, {least} of the "
+        f"comparable records have the plan's decision.)"
     )

@@ -179,7 +179,7 @@ class Evaluation:
         needed += f"{least if self.gate.e_low > 1 else ''}."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
         same = f"the {self.period_word}s to come are like those of the log"
-        found.append(f"All of this assumes that {self._an} changes nobody but the arm that gets it, and that {same}.")
+        found.append(f"All of this assumes that {self._an} changes only the one who gets it, and that {same}.")
         return [*found, f"{known}{'' if self.standing == 'conditional' else self._range('nothing') + ' '}{needed}"]
 
     def describe_log(self) -> str:
@@ -213,8 +213,8 @@ class Evaluation:
             for one in self.ranges[rival]
         ]
         return (
-            f"If an unrecorded reason made {self._an} up to k times as likely, and a good outcome as well, the plan would "
-            f"bring {several[0]}, {several[1]} and {several[2]} more {self.unit} {over}."
+            f"Suppose that an unrecorded reason made both {self._an} and a good outcome up to k times as likely. Then the "
+            f"plan would bring {several[0]}, {several[1]} or {several[2]} more {self.unit} {over}."
         )
 
     def _again(self, one: Repeats) -> str:
@@ -222,10 +222,10 @@ class Evaluation:
         less = {name: (self.benefits[name].value - lost, self.benefits[name].high) for name, lost in one.losses.items()}
         left = {name: self._three(Estimate(value, value, high), "+")[0] for name, (value, high) in less.items()}
         return (
-            f"{one.share:.0%} of the planned {self.word}s go to arms that had more than {one.most} in the {self.horizon} "
-            f"{self.period_word}s before; the log has hardly any of these, and they are assumed to work like the others. If "
-            f"they changed nothing, the benefit would be {left['rotation']} {self.unit} over rotation, and "
-            f"{left['nothing']} over no {self.word}s."
+            f"{one.share:.0%} of the planned {self.word}s are number {one.most + 2} or later within {self.horizon} "
+            f"{self.period_word}s for whoever gets them. The log has hardly any such {self.word}s; the model assumes that "
+            f"they work like the others. If they changed nothing, the benefit would be {left['rotation']} {self.unit} over "
+            f"rotation, and {left['nothing']} over no {self.word}s."
         )
 
     @property

@@ -297,7 +297,9 @@ def _note_gaps(arm_of: IntArray, period: IntArray, order: IntArray, findings: Fi
     if gap.size:
         missing = int((np.diff(period)[gap - 1] - 1).sum())
         arms = np.unique(arm_of[gap]).size
-        text = f"{many(missing, 'record')} of {many(arms, 'arm')} are missing before these; gaps are kept, not bridged"
+        text = (
+            f"{many(missing, 'record')} of {many(arms, 'arm')} are missing just before these lines; gaps are not filled in"
+        )
         findings.note(text, order[gap])
     single = int((np.bincount(arm_of) == 1).sum())
     if single:

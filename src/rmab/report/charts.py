@@ -110,7 +110,7 @@ def _bound_of(summary: Summary, group: str) -> list[list[float | None]] | None:
 
 
 def _overview_chart(summary: Summary) -> list[dict[str, Any]]:
-    """Return the regret to O1 of each learner on each task, in per cent of the random policy's, with its interval.
+    """Return the regret against O1 of each learner on each task, in per cent of the random policy's, with its interval.
 
     Tasks whose adversary reacts to the learner are omitted: their regrets cannot be compared.
     """

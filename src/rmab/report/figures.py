@@ -130,7 +130,7 @@ def _curves(page: Page, what: str, styles: _Styles) -> Figure:
         _banded(axes, values, styles.line(cell.learner))
     if what == "regret":
         axes.axhline(0, color="#8a8f95", linewidth=0.6, zorder=1)
-    axes.set(xlabel="episode", ylabel="accumulated reward" if what == "reward" else "accumulated regret to O1")
+    axes.set(xlabel="episode", ylabel="accumulated reward" if what == "reward" else "accumulated regret against O1")
     axes.margins(x=0)
     _legend(axes, len(page.cells))
     return figure
@@ -154,7 +154,7 @@ def _theory(page: Page, styles: _Styles) -> Figure:
         if shown.any():
             axes.plot(at, np.where(shown, mean, np.nan), **styles.line(cell.learner))
     axes.plot(at, page.cells[0].theory, color="black", linestyle=(0, (1, 1)), label="theorem's bound")
-    axes.set(xscale="log", yscale="log", xlabel="episode", ylabel="accumulated regret to O1")
+    axes.set(xscale="log", yscale="log", xlabel="episode", ylabel="accumulated regret against O1")
     _legend(axes, len(page.cells) + 1)
     return figure
 
@@ -176,7 +176,7 @@ def _sources(page: Page, styles: _Styles) -> Figure:
     axes.axhline(0, color="#555555", linewidth=0.6)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(4), SHORT_TERMS, fontsize=6.5)
-    axes.set_ylabel("contribution to regret to O1")
+    axes.set_ylabel("contribution to regret against O1")
     _legend(axes, len(cells), below=True)
     return figure
 
@@ -209,7 +209,7 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
             axes.plot(one.sizes, one.theory, color="black", linestyle=(0, (1, 1)), label="theorem's bound")
     growth = kind == "growth"
     axes.set(xscale="log", yscale="log", xlabel="episodes $T$" if growth else "arms $N$")
-    axes.set_ylabel("regret to O2" if growth else "regret to O1 per arm and episode")
+    axes.set_ylabel("regret against O2" if growth else "regret against O1 per arm and episode")
     axes.set_xticks(members[0].sizes, [f"{size:.0f}" for size in members[0].sizes])
     axes.minorticks_off()
     drawn = len(axes.get_legend_handles_labels()[1])
@@ -223,7 +223,7 @@ def _scaling(members: list[Scaling], kind: str, styles: _Styles) -> Figure:
 
 
 def _overview(summary: Summary, styles: _Styles) -> Figure:
-    """Draw the regret to O1 of each learner on each task, relative to the random policy, with intervals.
+    """Draw the regret against O1 of each learner on each task, relative to the random policy, with intervals.
 
     Tasks whose adversary reacts to the learner are omitted, unless there are no others: their regrets cannot be compared.
     """
@@ -245,7 +245,7 @@ def _overview(summary: Summary, styles: _Styles) -> Figure:
     axes.axvline(0, color="#555555", linewidth=0.6)
     axes.set_yticks(range(count), [_literal(page.task) for page in pages])
     axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlabel("regret to O1, % of random (less is better)")
+    axes.set_xlabel("regret against O1, % of random (less is better)")
     if max(map(abs, axes.get_xlim())) > 200:  # a few very large regrets would hide the rest
         axes.set_xscale("symlog", linthresh=10)
         axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))

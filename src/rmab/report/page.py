@@ -118,7 +118,7 @@ def _samples(page: Page) -> dict[str, Any]:
     for cell in page.cells:
         reward, regret = np.cumsum(cell.columns["reward"], axis=1), cell.regret("O1")
         rows.append((cell.learner, "reward", [spread(interval(reward[:, k])) for k in at]))
-        rows.append((cell.learner, "regret to O1", [spread(interval(regret[:, k])) for k in at]))
+        rows.append((cell.learner, "regret against O1", [spread(interval(regret[:, k])) for k in at]))
     if np.isfinite(page.cells[0].theory).all():
         rows.append(("the theorem", "bound on the regret", [number(value) for value in page.cells[0].theory[at]]))
     return {"episodes": [k + 1 for k in at], "rows": rows}

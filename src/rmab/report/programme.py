@@ -93,7 +93,7 @@ def headline(fit: Fit, calls: Decision, found: Evaluation) -> list[str]:
     over, alone, *_ = found.sentences()
     plan = f"With {_many(found.budget, word)} per {per}, over the next {_many(found.horizon, per)}"
     if found.standing == "conditional":
-        return [f"{plan}: {over[0].lower()}{over[1:]}", alone, last, *found.caveats]
+        return [f"{plan}. {over}", alone, last, *found.caveats]
     first = f"{plan}, the plan brings {over}" if found.promises("rotation") else f"{plan}: {over[0].lower()}{over[1:]}"
     gain = found.benefits["nothing"]
     each = f"One {word} brings {gain.value / (found.budget * found.horizon):.2g} {found.unit} on average. "
@@ -171,15 +171,16 @@ def _why_not(fit: Fit, one: Effect, rise: float, worth: float, price: float) -> 
     if one.model < one.value / 2:
         why = f"its records show {scale * one.value:{form}}, but with only {one.seen:,} {fit.words.action}s"
         return f"{why}, so the plan uses {scale * one.model:{form}}"
-    compared = f"worth {worth:.3g} over the horizon, and the last place on the list {price:.3g}"
+    unit = fit.pay.unit
+    compared = f"worth {worth:.3g} {unit}, and the last place on the list {price:.3g}"
     if abs(price - worth) < SAME * abs(price):
-        return f"{fit.words.an_action} there is {compared}: equal places go to whoever has waited longest"
+        return f"{fit.words.an_action} there is {compared}; equal places go to whoever has waited longest"
     if worth > price:
-        return f"{fit.words.an_action} there is {compared}: a rule keeps it off the list"
+        return f"{fit.words.an_action} there is {compared}, but a rule keeps it off the list"
     if rise < one.model / 2:
-        why = f"its arms are now in states in which {fit.words.an_action} changes less ({scale * rise:{form}})"
+        why = f"its participants are now in states in which {fit.words.an_action} changes less ({scale * rise:{form}})"
         return f"{why}; it is {compared}"
-    return f"{fit.words.an_action} there is {compared}: what it changes does not last as long as elsewhere"
+    return f"{fit.words.an_action} there is {compared}, because its effect does not last as long as elsewhere"
 
 
 def _ways(found: Evaluation) -> list[dict[str, str]]:

@@ -45,7 +45,7 @@ class Scaling:
 
 
 def scalings_of(study: Study, pages: tuple[Page, ...]) -> tuple[Scaling, ...]:
-    """Group the tasks that differ only in size: regret to O2 against T, or regret to O1 per arm and episode against N.
+    """Group the tasks that differ only in size, with the regret against O2 by T, or against O1 per arm and episode by N.
 
     Growth uses O2, because the gap of O1 grows with T for every learner; many arms use O1, whose gap is of interest there.
     """

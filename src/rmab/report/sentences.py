@@ -109,7 +109,7 @@ def privilege_words(page: Page) -> list[str]:
 
 
 def _term_words(page: Page) -> list[str]:
-    """Name the largest source of the regret to O1 of each learner that has sources."""
+    """Name the largest source of the regret against O1 of each learner that has sources."""
     sentences = []
     for cell in page.cells:
         if cell.terms is None:
@@ -169,7 +169,7 @@ def coverage(summary: Summary) -> str:
 
 def scaling_words(one: Scaling, kind: str) -> str:
     """Describe how one learner's loss changes with the size."""
-    what, letter = ("regret to O2", "T") if kind == "growth" else ("loss to the fluid bound per arm and episode", "N")
+    what, letter = ("regret against O2", "T") if kind == "growth" else ("loss to the fluid bound per arm and episode", "N")
     ends = f"{spread(one.means[0])} at {letter}={one.sizes[0]:.0f}, {spread(one.means[-1])} at {letter}={one.sizes[-1]:.0f}"
     if one.sizes.size < 2:
         return f"{one.group}: {one.learner} has results at only one size, so no exponent can be fitted."

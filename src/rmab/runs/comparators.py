@@ -1,7 +1,7 @@
 """Comparators of a run (Xiong & Li 2024, Section 3.2), and the theorem's bound on the regret.
 
-The best policy over all episodes cannot be computed, so there are three comparators. Regret to each of them is signed: it is
-negative if the learner earns more.
+The best policy over all episodes cannot be computed, so there are three comparators. Regret against each of them is signed:
+it is negative if the learner earns more.
 
 O1 is an upper bound for every fixed policy: the fluid LP of the summed rewards. Executable policies may stay below it.
 O2 is the best fixed policy that can be executed, given the true kernels and the summed rewards. If there are few joint
@@ -10,9 +10,9 @@ occupancy and the Lagrangian index, simulated. (On cpap, cpap-adherence and dead
 better, and O2 is within 1% of O1, so LP-update could not improve it.) O3 knows the rewards of each episode in advance: the
 fluid LP of each episode.
 
-The random policy activates a random set of arms at each step, as many as the budget allows. Its regret to a comparator is
-the unit in which regrets on different tasks are compared: 0% is the comparator, 100% is the random policy. The comparator's
-reward is not a suitable unit: it may be near 0, or consist mostly of reward that every policy earns.
+The random policy activates a random set of arms at each step, as many as the budget allows. Its regret against a
+comparator is the unit in which regrets on different tasks are compared: 0% is the comparator, 100% is the random policy.
+The comparator's reward is not a suitable unit: it may be near 0, or consist mostly of reward that every policy earns.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class RunResult(ReadOnly):
         return Comparators.of(self.task.problem, self.rewards, self.task.change)
 
     def regret(self, to: Comparator = "O1") -> FloatArray:
-        """(T,) accumulated regret to a comparator, signed."""
+        """(T,) accumulated regret against a comparator, signed."""
         return np.asarray(np.cumsum(self.comparators.per_episode(to) - self.reward))
 
     def relative_regret(self, to: Comparator = "O1") -> float:
@@ -97,7 +97,7 @@ class RunResult(ReadOnly):
         return relative_regret_of(float(self.regret(to)[-1]), self.random_regret(to), float(np.abs(self.reward).sum()))
 
     def terms(self) -> FloatArray:
-        """(4, T) Term0..Term3 of each episode, which add up to its regret to O1 (Xiong & Li 2024, regret decomposition).
+        """(4, T) Term0..Term3 of each episode: they add up to its regret against O1 (Xiong & Li 2024, regret decomposition).
 
         They are over-estimation, mirror descent, the estimator, and the index policy in the true model. NaN if the learner
         has no occupancies or estimates.
@@ -111,7 +111,7 @@ class RunResult(ReadOnly):
 
     def to_table(self, comparators: Sequence[Comparator] = ("O1", "O2", "O3")) -> dict[str, FloatArray | IntArray]:
         """Return columns (T,) by name: the episode's results, the mean rewards of O1 (`bound`) and of the random policy
-        (`random`), accumulated regret to each comparator, and the four terms.
+        (`random`), accumulated regret against each comparator, and the four terms.
         """
         columns: dict[str, FloatArray | IntArray] = {
             "episode": np.arange(self.reward.size),

@@ -7,7 +7,7 @@
     dirichlet-355, dirichlet-582
                     Hong, Xie, Chen & Wang 2024: ten states drawn at random; LP priorities do not attract the mean field.
     non-indexable   used by Hong, Xie, Chen & Wang 2023: three states, no Whittle index.
-    non-sa          Hong, Xie, Chen & Wang 2024: ten states without the synchronization assumption.
+    non-sa          Hong, Xie, Chen & Wang 2024: ten states that violate the synchronization assumption.
     circulant       Fu, Nazarathy, Moka & Taylor 2019; Avrachenkov & Borkar 2022: four states in a circle.
     restart         Avrachenkov & Borkar 2022: five states that decay; being active restarts, and pays nothing.
     cpap-dopl, armman-dopl

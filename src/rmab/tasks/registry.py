@@ -61,21 +61,43 @@ TASKS = TaskRegistry(
     "task",
     [
         _entry(
-            "cpap", "cpap", "Patients with a breathing device (CPAP): those called pay by adherence, as in the paper.", XIONG
+            "cpap",
+            "cpap",
+            "Patients with a breathing device (CPAP): those called pay by adherence (Xiong & Li 2024).",
+            XIONG,
         ),
         _entry("cpap", "cpap-adherence", "CPAP where all patients pay by adherence level, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
-        _entry("counterexamples", "split", "The best plan splits a step between two kinds of arm; top-B loses at any size."),
+        _entry(
+            "counterexamples",
+            "split",
+            "The best plan activates a share of each of two kinds of arm; the B highest shares lose at any size.",
+        ),
         _entry("kinds", "swim", "Chains that pay only at the far end, after several right actions in a row.", episodes=60),
         _entry(
             "published", "conveyor", "Eight states in a row; priorities that fill the budget never reach the last.", HONG
         ),
-        _entry("published", "gast-1", "Three states whose Whittle index is no attractor, example 1.", GAST),
-        _entry("published", "gast-2", "Three states whose Whittle index is no attractor, example 2.", GAST),
-        _entry("published", "gast-3", "Three states whose Whittle index is no attractor, example 3.", GAST),
+        _entry(
+            "published",
+            "gast-1",
+            "Three states; the Whittle index policy does not converge to its fixed point, example 1.",
+            GAST,
+        ),
+        _entry(
+            "published",
+            "gast-2",
+            "Three states; the Whittle index policy does not converge to its fixed point, example 2.",
+            GAST,
+        ),
+        _entry(
+            "published",
+            "gast-3",
+            "Three states; the Whittle index policy does not converge to its fixed point, example 3.",
+            GAST,
+        ),
         _entry("published", "non-indexable", "Three states without a Whittle index.", "Hong, Xie, Chen & Wang 2023"),
-        _entry("published", "non-sa", "Ten states without the synchronization assumption.", HONG),
+        _entry("published", "non-sa", "Ten states that violate the synchronization assumption.", HONG),
         _entry("published", "circulant", "Four states in a circle, Whittle indices -.5, .5, 1, -1.", CIRCULANT),
         _entry("published", "restart", "Five states that decay and can be started again.", "Avrachenkov & Borkar 2022"),
         _entry("published", "conveyor-bait", "The conveyor with a small reward for staying at its start.", HONG),
@@ -123,7 +145,7 @@ def list_tasks() -> dict[str, str]:
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'Patients with a breathing device (CPAP): those called pay by adherence, as in the paper.'
+    'Patients with a breathing device (CPAP): those called pay by adherence (Xiong & Li 2024).'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 

@@ -48,7 +48,8 @@ class Probes(Component):
         default=0.1,
         ge=0,
         le=1e6,
-        help="episodes without observation before a probe, as a fraction of those since the last surprise; 0: no probes",
+        help="episodes without observation before a probe, as a fraction of those since an overdue arm last paid something "
+        "unexpected; 0: no probes",
     )
     most: float = option(default=0.025, ge=0, le=1, help="maximum share of activations used for probes")
 
@@ -134,8 +135,8 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
 RULE = (
-    "activate the full budget, except for arms that the step rests (fill), "
-    "or also leave arms of index 0 (at-most) or below (auto) passive"
+    "fill: use the full budget, except on arms that the step rests; "
+    "at-most: leave arms of index 0 or less passive, too; auto: those of an index below 0"
 )
 
 
