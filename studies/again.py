@@ -3,7 +3,7 @@
     python studies/again.py results/rivals [results/growth ...] [--runs 20]
 
 Every learner of a study comes up about equally often. What was played must be equal to the last bit; what it is held against
-(O1, O2, O3, chance, and regret to them) to 1e-12 of what is at stake, as other solvers round otherwise; wall times are left
+(O1, O2, O3, random, regret against them) to 1e-12 of what is at stake, as other solvers round otherwise; wall times are left
 out. It says how many runs are equal, names those that are not, with the first column and episode that differ, and exits with
 1 if there are any. On another kind of processor sums are rounded otherwise, and ties may fall otherwise.
 """

@@ -146,7 +146,7 @@ def standing(cell: Cell | None, to: str, pair: Paired | None) -> str:
 
 
 def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: str = "ucmd") -> str:
-    """Return learners by tasks: regret to a comparator in per cent of the chance gap, or what was earned."""
+    """Return learners by tasks: regret against a comparator in per cent of the random policy's, or what was earned."""
     lines, told = [], told_from({key: cell for key, cell in cells.items() if key[0] in tasks}, base)
     for label in learners:
         mine = [cells.get((task, label)) for task in tasks]
@@ -158,7 +158,7 @@ def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: 
     what = (
         "reward"
         if all(cell.adaptive for (task, _), cell in cells.items() if task in tasks)
-        else f"regret to {to}, % of random"
+        else f"regret against {to}, % of random"
     )
     return rows([what, *heads_of(tasks), "rounds", "ms / episode"], lines, 1)
 

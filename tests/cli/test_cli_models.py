@@ -69,7 +69,7 @@ def test_the_summary_shows_regret_its_sources_and_the_budget(task_file: Path) ->
     played = rmab.run(rmab.Task.load(task_file), "ucmd")
     for to in ("O1", "O2", "O3"):
         in_all, part = f"{played.regret(to)[-1]:.1f}", f"{100 * played.relative_regret(to):+.1f} %"
-        assert re.search(rf"regret to {to}, .* {re.escape(in_all)} .* {re.escape(part)}", outcome.stdout)
+        assert re.search(rf"regret against {to}, .* {re.escape(in_all)} .* {re.escape(part)}", outcome.stdout)
     assert all(f"Term{k}," in outcome.stdout for k in range(4))
     assert re.search(r"activations +4\d +1\d\.\d +\d+\.\d %", outcome.stdout)
     assert "privileged" not in outcome.stdout

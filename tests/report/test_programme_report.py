@@ -50,10 +50,10 @@ def test_it_says_what_a_manager_wants_to_know(written: tuple[Path, ...]) -> None
             0.2,
             0.2,
             0.4999,
-            "worth 0.5 over the horizon, and the last place on the list 0.5: equal places go to whoever has waited",
+            "worth 0.5 weeks engaged, and the last place on the list 0.5; equal places go to whoever has waited",
         ),
         (0.2, 0.2, 0.7, "a rule keeps it off the list"),
-        (0.2, 0.05, 0.3, "its arms are now in states in which a call changes less (+5.0)"),
+        (0.2, 0.05, 0.3, "its participants are now in states in which a call changes less (+5.0)"),
         (0.2, 0.15, 0.3, "does not last as long as elsewhere"),
     ],
 )

@@ -130,9 +130,8 @@ def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rule
     if (unfit := explain_unfit(candidates, choice, n)) or (candidates.helped[n] and candidates.index[n] > lowest):
         return unfit or "no place left under a cap"
     if then.rule in (NAME, FLOOR, LOT):
-        return {NAME: "there by name last time", FLOOR: "there by the floor last time", LOT: "there by the draw last time"}[
-            then.rule
-        ]
+        ways = {NAME: "by name", FLOOR: "by the floor", LOT: "by the draw"}
+        return f"on the list {ways[then.rule]} last time"
     return _explain(then, candidates, n, rank, rose=False)
 
 

@@ -70,7 +70,7 @@ class Cell:
         return np.asarray(self.columns["reward"].sum(axis=1))
 
     def regret(self, to: str) -> FloatArray:
-        """(R, T) accumulated regret to the comparator 'O1', 'O2' or 'O3'."""
+        """(R, T) accumulated regret against the comparator 'O1', 'O2' or 'O3'."""
         return self.columns[f"regret_{to}"]
 
     def relative(self, to: str) -> Interval:
