@@ -247,6 +247,10 @@ def faults(instance: Instance, answer: Projection, *, tolerance: float = 1e-8, m
     spent = rel_entr(answer.z, instance.reference) - answer.z
     primal = program.weights @ spent.sum(axis=(1, 2, 3, 4))
     gap, scale = primal + slow.value, max(1.0, abs(primal))
+    # The answer follows the multipliers' own shares and kernels: its gap is KL(mass || their mass), of second order in the
+    # residual, plus price times unused budget, which the residual bounds.
+    unused = limit - np.einsum("n,nhs->h", program.weights * program.cost, answer.mass[..., 1])
+    idle = answer.prices @ np.clip(unused, 0.0, 1.01 * tolerance * np.maximum(limit, 1.0))
     conditions = {  # what is measured, and the most that it may be
         "infeasible": (infeasibility(instance, answer), 1e-12),
         "a negative price": (-answer.prices.min(), 0.0),
@@ -258,7 +262,7 @@ def faults(instance: Instance, answer: Projection, *, tolerance: float = 1e-8, m
         "another occupancy": (np.abs(answer.z - slow.mass[..., None] * slow.kernel).max(), near),
         "another value": (abs(answer.value - value), 1e-9 * max(1.0, abs(value))),
         "a negative gap": (-gap, 1e-9 * scale),
-        "gap": (gap, 1e-7 * scale + 1.01 * tolerance * float(answer.prices @ np.maximum(limit, 1.0))),  # unused budgets
+        "gap": (gap, 1e-7 * scale + float(idle)),
         "another gap": (abs(answer.gap - gap), 1e-9 * scale),
     }
     return [f"{name}: {found:.3g}, above {limit:.3g}" for name, (found, limit) in conditions.items() if not found <= limit]

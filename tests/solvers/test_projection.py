@@ -244,3 +244,13 @@ def test_impossible_transitions_cost_nothing_and_change_nothing() -> None:
     assert noise.sum() > 1
     np.testing.assert_array_equal(noisy.z, plain.z)
     np.testing.assert_allclose(noisy.value, plain.value + noise.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("states", [3, 14])
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**-20, 2.0**40])
+def test_the_currency_of_costs_and_budgets_does_not_matter(unit: float, states: int) -> None:
+    costs = np.array([0.3, 2.0, 1.0])
+    instance = random_instance(3, (3, 4, states), budget=0.5).but(cost=costs)
+    one, other = instance.solve(), instance.but(cost=unit * costs, budget=unit * 0.5).solve()
+    np.testing.assert_array_equal(one.z, other.z)
+    np.testing.assert_array_equal(one.prices, unit * other.prices)

@@ -95,6 +95,18 @@ def test_references_over_200_orders(seed: int) -> None:
     assert not faults(hard, hard.solve(), most=120)
 
 
+@pytest.mark.parametrize("horizon", [1, 4])
+@pytest.mark.parametrize("least", [5e-324, 1e-310])
+def test_a_pattern_that_would_overflow_is_none(least: float, horizon: int) -> None:
+    """Three rows lead everywhere, and the entry that they are compared by is next to nothing; the others have one entry."""
+    instance = random_instance(2, (1, horizon, 16), support=0.0)
+    low, high, table = (np.array(x) for x in (instance.low, instance.high, instance.reference))
+    low[:, [0, 6, 11]], high[:, [0, 6, 11]], table[:, :, [0, 6, 11]] = 0.0, 1.0, 0.1
+    table[:, :, [0, 6, 11], :, 0] = least
+    hard = instance.but(reference=table, low=low, high=high, start=[6])
+    assert not faults(hard, hard.solve())
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("share", [1e2, 1e9, 1e12, 1e20])
 def test_rows_that_would_cancel_go_the_long_way(seed: int, share: float) -> None:

@@ -144,7 +144,9 @@ def test_warm_start_of_another_shape(shape: tuple[int, int, int]) -> None:
     assert not unsaid(BOX, "warm", str((*shape, 2)), "(2, 3, 3, 2)", warm=random_instance(0, shape).solve())
 
 
-@pytest.mark.parametrize("warm", [1, "cold", np.zeros((2, 3, 3))], ids=str)
+@pytest.mark.parametrize(
+    "warm", [1, "cold", np.zeros((2, 3, 3)), np.zeros((2, 3, 3, 2)).astype(object), np.zeros((2, 3, 3, 2)) + 0j]
+)
 def test_warm_start_that_is_no_projection(warm: Any) -> None:
     assert not unsaid(BOX, "warm", warm=warm)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import FloatArray, ReadOnly, as_tolerance, frozen
+from rmab.common import SUMMED, FloatArray, ReadOnly, as_tolerance, frozen
 from rmab.errors import ModelError
 from rmab.solvers.projection.compact import CompactNewton, NotCompactError, may_be_compact
 from rmab.solvers.projection.compiled.program import Program
@@ -42,7 +42,8 @@ class Projection(ReadOnly):
     potentials : (N, H, S) float array
         Multipliers of flow.
     residual : float
-        Largest violation of flow, start, budget (relative to it, where above 1) and complementarity.
+        Largest violation of flow, start, budget (relative to it, where above 1) and complementarity. The unit of budgets
+        and prices is the greatest cost.
     iterations : int
         Newton steps.
     value, gap : float
@@ -218,11 +219,12 @@ def project_onto(
     """
     wanted = as_tolerance(tolerance, "tolerance")
     program = make_program(reference, sets, start, budget, weights, phase_of, cost)
-    unit = float(program.cost[0])
-    if len(program.cost) == 1 and unit != 1.0:  # one arm: its cost is the unit of the budget
-        program = program._replace(budget=program.budget / unit, cost=np.ones(1))
+    unit = float(program.cost.max())  # of the budget: tolerances of money and prices do not depend on the currency
+    if unit != 1.0:
+        with np.errstate(over="ignore"):  # a budget beyond all numbers is enough for everybody
+            program = program._replace(budget=np.minimum(program.budget / unit, SUMMED), cost=program.cost / unit)
     answer = _answer(*_solved(program, _masses(program, warm), wanted))
-    return answer if unit == 1.0 or len(answer.mass) > 1 else replace(answer, prices=frozen(answer.prices / unit))
+    return answer if unit == 1.0 else replace(answer, prices=frozen(answer.prices / unit))
 
 
 def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArray | None:
@@ -230,7 +232,7 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
     mass, shape = warm.mass if isinstance(warm, Projection) else warm, (*program.reach.shape, 2)
     if mass is None:
         return None
-    if not isinstance(mass, np.ndarray):
+    if not isinstance(mass, np.ndarray) or mass.dtype.kind not in "fiub":
         raise ModelError(f"warm must be a Projection or its mass, got {type(warm).__name__}")
     if mass.shape != shape or not (mass >= 0).all() or not np.isfinite(mass).all():
         raise ModelError(f"warm must be masses of shape {shape}, 0 or more, got shape {mass.shape}")

@@ -66,7 +66,8 @@ def gather(program: Program, n: int, h: int, s: int, a: int, w: FloatArray) -> N
 def write_pattern(program: Program, n: int, h: int, rows: FloatArray, u: FloatArray) -> bool:
     """Write the pattern u (S,) of a step: entry by entry, the middle one of three rows that lead to most states.
 
-    These are spread over the states: each has entries of its own, but seldom the same. Returns False where there is none.
+    These are spread over the states: each has entries of its own, but seldom the same. Returns False where there is none, or
+    none that is finite.
     """
     states, cell, found, last, anchor = u.size, n * program.phases + program.phase[h], 0, -1, 0
     for turn in range(SAMPLE):
@@ -87,6 +88,9 @@ def write_pattern(program: Program, n: int, h: int, rows: FloatArray, u: FloatAr
         if found == SAMPLE:
             less, more = min(rows[0, y], rows[1, y]), max(rows[0, y], rows[1, y])
             u[y] = max(less, min(more, rows[2, y]))
+        if not u[y] < np.inf / states:
+            u[:] = 0.0
+            return False
     return found > 0
 
 
