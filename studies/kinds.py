@@ -4,10 +4,10 @@
     python studies/kinds.py --carries          (of what was played: where a component matters, and what it costs elsewhere)
 
 Prints regret against O1 in per cent of the random policy's, mean and 95% interval over rounds: 0 is the best fixed
-policy, 100 the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy loses nothing
-there. A cell is empty where a learner refuses the world, or plays as `ucmd` does. What was played is stored in `kinds.json`
-and is not played again: a study that was stopped is resumed. Seeds begin at `--first`. All of it takes about 20 minutes on
-one core.
+policy, 100 the random one, negative is better than any fixed policy. `slack` is in per cent of O1, as the random policy
+loses nothing there. A cell is empty where a learner refuses the world, or plays as `ucmd` does. What was played is stored
+in `kinds.json` and is not played again: a study that was stopped is resumed. Seeds begin at `--first`. All of it takes
+about 20 minutes on one core.
 """
 
 import argparse

@@ -88,7 +88,7 @@ def write_pattern(program: Program, n: int, h: int, rows: FloatArray, u: FloatAr
         if found == SAMPLE:
             less, more = min(rows[0, y], rows[1, y]), max(rows[0, y], rows[1, y])
             u[y] = max(less, min(more, rows[2, y]))
-        if not u[y] < np.inf / states:
+        if not u[y] < np.inf:
             u[:] = 0.0
             return False
     return found > 0
