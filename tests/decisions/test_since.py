@@ -75,7 +75,7 @@ def test_rules_leaving_and_joining() -> None:
     assert now.changes.counts["dropped"] == {"excluded by name": 1, "left": 1}
     assert now.changes.sentences()[1] == "On the last list, but no longer in the programme: dora"
     again = decide(arms(index, states), 3, since=now)
-    assert since(again)["fay"] == "dropped: on the list by name last time"
+    assert since(again)["fay"] == "dropped: on the last list only by name"
     assert (
         since(again)["ann"] == "new: rules or places changed (was 1st, is 1st)"
     )  # it was excluded, and nothing else changed
@@ -93,7 +93,7 @@ def test_floors_caps_and_draws() -> None:
     words = set(since(drawn).values())
     assert {"dropped: left out by the draw this time", "new: drawn at random", "again"} <= words
     back = decide(arms(INDEX, STATES), 3, since=drawn)
-    assert {"new: left out by the draw last time", "dropped: on the list by the draw last time"} <= set(since(back).values())
+    assert {"new: left out by the draw last time", "dropped: on the last list only by the draw"} <= set(since(back).values())
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".npz", ".json"])

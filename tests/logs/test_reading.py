@@ -117,7 +117,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
         "lines 2, 3", "line 4", "line 5", "line 6", "line 7", "line 8", "line 9", "line 10",
     ]  # fmt: skip
     for words in (
-        "more than once",
+        "more than one row",
         "no id",
         "'soon' in column 'week' is not a period",
         "unknown state 'okay' (did you mean 'ok'?)",

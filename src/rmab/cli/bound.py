@@ -46,8 +46,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     most that one more activation at a step can add. An index is the value of activating an arm in a state at a step; a
     good policy activates the arms with the highest indices, up to the budget.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
-    is planned for its base reward, before an adversary changes it; a file with recorded rewards, for their mean.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). For a
+    task, the base reward is used, before an adversary changes it; for a file with recorded rewards, their mean.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid

@@ -54,7 +54,7 @@ def evaluate(
     since: Path | None,
     machine: bool,
 ) -> None:
-    """Compare the plan of a MODEL with no action, rotation, a random policy, and continuing as in the log.
+    """Compare the plan of a MODEL to four alternatives: no action, rotation, a random policy, and continuing as in the log.
 
     The intervals include the estimation error: the arms of the log are resampled and the model is fitted again.
 

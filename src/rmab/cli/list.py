@@ -107,7 +107,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     type=whole_number(min=0),
     default=10,
     show_default=True,
-    help="Number of runners-up to show, and to write to the file with action = no.",
+    help="Number of runners-up to write to the file, with action = no; the screen shows them below a short list.",
 )
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed for ties and drawn places."
@@ -175,7 +175,7 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
 
 def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
     size = int(found.active.sum())
-    rows = found.rows(min(upcoming, max(3, SHOWN - size)), first=SHOWN)
+    rows = found.rows(min(upcoming, max(3, SHOWN - size)) if size <= SHOWN else 0, first=SHOWN)
     costs = [] if found.cost is None else ["cost"]
     heads = ["rank", "id", "state", found.words.action, "index", *costs]
     heads += [*([] if found.changes is None else ["since"]), "why"]

@@ -42,7 +42,7 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--reward",
             type=click.Path(path_type=Path),
-            help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if arms are alike; "
+            help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if equal for all arms; "
             "arms x phases x states x 2 with phases (docs/time.md).",
         ),
         seed_option("Random seed of a named task, and of simulations."),

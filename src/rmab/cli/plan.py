@@ -65,8 +65,8 @@ def plan(
     The output names planners that do not apply to the problem, with the reason. No policy earns more than the bound on
     average; `rmab bound` shows it with prices and indices.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). A task
-    is planned for its base reward, before an adversary changes it; a file with recorded rewards, for their mean.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). For a
+    task, the base reward is used, before an adversary changes it; for a file with recorded rewards, their mean.
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best

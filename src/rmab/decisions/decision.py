@@ -180,7 +180,8 @@ class Decision(ReadOnly, Stored):
 
         upcoming=None: everybody else. Arms that were dropped since the last list come at the end.
         """
-        return [self._row(int(n)) for n in self._lines(upcoming, first)]
+        without = "no place" if upcoming is None else "next in line"
+        return [self._row(int(n), without) for n in self._lines(upcoming, first)]
 
     def _lines(self, upcoming: int | None, first: int | None = None) -> IntArray:
         others = self._line(~self.active & (self.index > 0 if upcoming is not None else True))
@@ -191,11 +192,11 @@ class Decision(ReadOnly, Stored):
         most = None if first is None else max(as_integer(first, "first"), 0)
         return np.concatenate([self._line(self.active)[:most], after])
 
-    def _row(self, n: int) -> Row:
+    def _row(self, n: int, without: str) -> Row:
         rule, reason = self.rule[n], self.reasons[n]
         numbers = (int(self.rank[n]) + 1, float(self.index[n]), rule, float(self.probability[n]))
         waits = not rule and self.index[n] > 0 and not reason.startswith((LEFT_OUT, UNFIT))
-        shown = f"next in line: {reason}" if waits else reason
+        shown = f"{without}: {reason}" if waits else reason
         since = "" if self.changes is None else self.changes.words[n]
         cost = None if self.cost is None else float(self.cost[n])
         return Row(self.arms[n], self.states[n], "yes" if rule else "no", *numbers, shown, since, cost)

@@ -131,7 +131,7 @@ def _why_dropped(then: Then, candidates: Candidates, choice: Choice, rules: Rule
         return unfit or "no place left under a cap"
     if then.rule in (NAME, FLOOR, LOT):
         ways = {NAME: "by name", FLOOR: "by the floor", LOT: "by the draw"}
-        return f"on the list {ways[then.rule]} last time"
+        return f"on the last list only {ways[then.rule]}"
     return _explain(then, candidates, n, rank, rose=False)
 
 

@@ -227,7 +227,7 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
             beyond, p = _mean_error(said[rows], came[rows], others[:, rows], held.arm[rows])
             far = ACTIONS_OFF
         verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < far else PROBLEM
-        off = "were right, apart from chance" if p >= SURE else f"were off by {100 * beyond:.1f} points, beyond chance"
+        off = "were right, within chance variation" if p >= SURE else f"were off by {100 * beyond:.1f} points, beyond chance"
         words = f"a model of the time before predicted the last {last}: its probabilities {off}"
         words += f" (p = {p:.2g}, {rows.sum():,} records)"
         found.append(

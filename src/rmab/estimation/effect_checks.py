@@ -13,7 +13,7 @@ from rmab.estimation.fit import Fit
 from rmab.estimation.scores import RECENT, WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
 from rmab.estimation.significance import FINE, PROBLEM, SURE, UNKNOWN, WATCH, homogeneity
-from rmab.logs.findings import list_some
+from rmab.logs.findings import list_some, quote
 
 FEW_ACTIONS = 30  # in a part of the log, below which its effect is not compared
 PART = 0.5  # of the average effect: a change beyond it makes the average useless
@@ -201,7 +201,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:
-        text += f"; by its own records, most in {best.group} ({_range(best)}) and least in {least.group} ({_range(least)})"
+        ends = [f"{quote(one.group)} ({_range(one)})" for one in (best, least)]
+        text += f"; judged by each group's own records, most in {ends[0]} and least in {ends[1]}"
     limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
     sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
     harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]
@@ -245,4 +246,4 @@ def _points(value: float, fit: Fit) -> str:
 
 def _range(one: Effect) -> str:
     scale, form = (100, ".1f") if one.in_points else (1, ".3g")
-    return f"{scale * one.value:{form}}, {scale * one.low:{form}} to {scale * one.high:{form}}"
+    return f"{scale * one.value:{form}}; {scale * one.low:{form}} to {scale * one.high:{form}}"

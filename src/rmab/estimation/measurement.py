@@ -99,8 +99,8 @@ class Measurement(ReadOnly):
             return f"no outcome is recorded of the {self.unrecorded:,} arms that took part in a draw"
         if self.pending:
             return (
-                f"{self.pending:,} arms took part in the last draw, and their outcomes are recorded in the next "
-                f"{self.words.period}"
+                f"{self.pending:,} arms in the last draw have a record of that {self.words.period}, and their outcomes will "
+                f"be known in the next one"
             )
         if self.certain + self.excluded:
             return "nobody was drawn: every chance is 0 or 1; make lists with random_share (--random-share)"

@@ -235,6 +235,6 @@ def _describe(fit: Fit, found: OneStep) -> str:
         f"the plan would have, {form(found.value)} ({form(found.low)} to {form(found.high)}) {what}. The model predicts "
         f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (After weighting, the "
         f"check is as precise as {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
-        f"{fit.words.action}s go to groups and states in which the log has some. Where this is rarest, {least} of the "
-        f"comparable records have the plan's decision.)"
+        f"{fit.words.action}s go to groups and states in which the log has some. In the group and state where the "
+        f"log agrees least often with the plan, {least} of the records have the plan's decision.)"
     )

@@ -207,14 +207,15 @@ class Evaluation:
 
     def _range(self, rival: str) -> str:
         """Return the range of a benefit under selection in a sentence."""
-        over = {"rotation": "than by rotation", "nothing": f"than without any {self.word}"}[rival]
+        over = {"rotation": "rotation", "nothing": f"no {self.word}s"}[rival]
         several = [
-            " to ".join(self._three(Estimate(one.low, one.low, one.high))[1:]) + f" at k = {one.strength:g}"
+            " and ".join(self._three(Estimate(one.low, one.low, one.high))[1:]) + f" for k = {one.strength:g}"
             for one in self.ranges[rival]
         ]
         return (
             f"Suppose that an unrecorded reason made both {self._an} and a good outcome up to k times as likely. Then the "
-            f"plan would bring {several[0]}, {several[1]} or {several[2]} more {self.unit} {over}."
+            f"estimated gain over {over}, in {self.unit}, would lie between {several[0]}, {several[1]}, and {several[2]} "
+            "(sampling error not included)."
         )
 
     def _again(self, one: Repeats) -> str:
@@ -224,7 +225,7 @@ class Evaluation:
         return (
             f"{one.share:.0%} of the planned {self.word}s are number {one.most + 2} or later within {self.horizon} "
             f"{self.period_word}s for whoever gets them. The log has hardly any such {self.word}s; the model assumes that "
-            f"they work like the others. If they changed nothing, the benefit would be {left['rotation']} {self.unit} over "
+            f"they work like the others. If they changed nothing, the gain would be {left['rotation']} {self.unit} over "
             f"rotation, and {left['nothing']} over no {self.word}s."
         )
 

@@ -34,7 +34,7 @@ ADVERSARIES = Registry(
         _entry("weekly", "each unit pays more in 2 of every 7 episodes"),
         _entry("ninth", "each unit pays more in 3 of every 9 episodes"),
         _entry("weather", "a fixed quality per unit, times a factor per episode that is common to all"),
-        _entry("adaptive", "lowers the rewards of pairs that were used often so far", "answering:Adaptive"),
+        _entry("adaptive", "lowers the rewards of state-action pairs that have been used often", "answering:Adaptive"),
         _entry(
             "plan-aware", "lowers the rewards of units that the next plan will use", "answering:PlanAware", foresees=True
         ),

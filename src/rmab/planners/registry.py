@@ -44,7 +44,7 @@ PLANNERS = Registry(
             "a growing set of arms follows the plan, the others yield",
             f"{HONG}, 2024",
         ),
-        Entry("myopic", "rmab.planners.indices:myopic_index", "gain of activating in this and the next reward"),
+        Entry("myopic", "rmab.planners.indices:myopic_index", "what activating adds to this reward and the next one"),
         Entry("round-robin", "rmab.planners.indices:round_robin", "all arms in turn"),
         Entry("random", "rmab.planners.indices:random_policy", "a random set of arms at every step"),
     ],

@@ -63,16 +63,21 @@ TASKS = TaskRegistry(
         _entry(
             "cpap",
             "cpap",
-            "Patients with a breathing device (CPAP): those called pay by adherence (Xiong & Li 2024).",
+            "Patients with a breathing device (CPAP): each call earns by the patient's adherence (Xiong & Li 2024).",
             XIONG,
         ),
-        _entry("cpap", "cpap-adherence", "CPAP where all patients pay by adherence level, called or not."),
+        _entry("cpap", "cpap-adherence", "CPAP where every patient earns by adherence, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
-        _entry("charging", "deadline-day", "A day at a fast charger: two peaks, a tariff, less power.", episodes=20),
+        _entry(
+            "charging",
+            "deadline-day",
+            "A day at a fast charger: two peaks of arrivals, a tariff, less power for hours.",
+            episodes=20,
+        ),
         _entry(
             "counterexamples",
             "split",
-            "The best plan activates a share of each of two kinds of arm; the B highest shares lose at any size.",
+            "The best plan activates a part of each of two kinds of arm; the B highest shares are worse at any N.",
         ),
         _entry("kinds", "swim", "Chains that pay only at the far end, after several right actions in a row.", episodes=60),
         _entry(
@@ -103,8 +108,14 @@ TASKS = TaskRegistry(
         _entry("published", "conveyor-bait", "The conveyor with a small reward for staying at its start.", HONG),
         _entry("published", "dirichlet-355", "Ten states drawn at random; exactly 64% of the arms are active.", HONG),
         _entry("published", "dirichlet-582", "Ten states drawn at random; exactly 87% of the arms are active.", HONG),
-        _entry("published", "cpap-dopl", "CPAP with published effects of calls: two types of ten.", DOPL, episodes=1600),
-        _entry("published", "armman-dopl", "Calls to mothers: ten types of two, five steps.", DOPL, episodes=20_000),
+        _entry(
+            "published",
+            "cpap-dopl",
+            "CPAP with published effects of calls: two types of ten patients each.",
+            DOPL,
+            episodes=1600,
+        ),
+        _entry("published", "armman-dopl", "Calls to mothers: ten types of two each, five steps.", DOPL, episodes=20_000),
         _entry(
             "costs",
             "machine",
@@ -145,7 +156,7 @@ def list_tasks() -> dict[str, str]:
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'Patients with a breathing device (CPAP): those called pay by adherence (Xiong & Li 2024).'
+    'Patients with a breathing device (CPAP): each call earns by the patient's adherence (Xiong & Li 2024).'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 

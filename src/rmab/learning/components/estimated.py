@@ -55,7 +55,7 @@ class Estimated(ConfidenceSets):
     priors: tuple[float, ...] = option(default=(1.0, 4.0, 16.0, 64.0, 256.0), help=PRIORS)
     changes: bool = option(default=True, help="whether kernels may change between episodes")
     phases: bool = option(default=True, help="whether to try estimates that pool all phases of an arm")
-    types: bool = option(default=True, help="whether to try estimates that pool similar arms, with many arms")
+    types: bool = option(default=True, help="whether to try estimates that pool similar arms (from 64 arms on)")
 
     def __post_init__(self) -> None:
         """Check the priors, too."""

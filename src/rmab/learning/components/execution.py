@@ -48,8 +48,8 @@ class Probes(Component):
         default=0.1,
         ge=0,
         le=1e6,
-        help="episodes without observation before a probe, as a fraction of those since an overdue arm last paid something "
-        "unexpected; 0: no probes",
+        help="an arm is probed when it was not observed for about this fraction of the episodes since a probed arm last "
+        "paid something unexpected; 0: no probes",
     )
     most: float = option(default=0.025, ge=0, le=1, help="maximum share of activations used for probes")
 
@@ -135,7 +135,7 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
 RULE = (
-    "fill: use the full budget, except on arms that the step rests; "
+    "fill: use the full budget, except on arms that must stay passive (step.rest); "
     "at-most: leave arms of index 0 or less passive, too; auto: those of an index below 0"
 )
 

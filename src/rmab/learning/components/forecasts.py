@@ -34,7 +34,10 @@ PASSIVE = (
 )
 HIDDEN = "what passive arms pay is never revealed, and cannot be learned; declare it: passive='zero' or 'as-active'"
 LONGEST = 14  # longest season that can be found
-DOUBT = "standard errors; if most rewards of an arm are off by more, its unobserved ones count as unknown again; 0: never"
+DOUBT = (
+    "if most rewards of an arm differ from their forecasts by more than this many standard errors, its unobserved rewards "
+    "count as unknown again; 0: never"
+)
 
 
 @configured

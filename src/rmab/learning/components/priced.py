@@ -42,7 +42,7 @@ HUGE = 1e15  # larger sums are invalid
 SMALL = 100_000  # size of a plan that is stored; larger ones are recomputed from their prices
 
 TRUST = "forecasts are trusted while at least this share of the predicted gain is realised; 0: always"
-EXECUTED = "whether forecasts are judged by observed rewards alone, and more strictly after trust was lost repeatedly"
+EXECUTED = "whether forecasts are judged by observed rewards only, and more strictly each time they have failed (see trust)"
 FORECAST, PAST = "forecast", "past"  # the two plans: for the forecast, and for the mean of past rewards
 
 
@@ -77,7 +77,9 @@ class Priced(Step):
     )
     trust: float = option(default=0.3, ge=0, le=1, help=TRUST)
     executed: bool = option(default=True, help=EXECUTED)
-    replay: bool = option(default=True, help="whether to randomise by the plan's shares if that earns more in replays")
+    replay: bool = option(
+        default=True, help="whether to draw arms by the plan's shares if that earns more in simulations of the last plan"
+    )
     rest: bool = option(default=True, help="whether arms stay passive where activation is expected to do harm")
 
     @property
