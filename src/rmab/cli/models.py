@@ -42,8 +42,8 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--reward",
             type=click.Path(path_type=Path),
-            help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if equal for all arms; "
-            "arms x phases x states x 2 with phases (docs/time.md).",
+            help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if they are the same "
+            "for all arms; arms x phases x states x 2 with phases (docs/time.md).",
         ),
         seed_option("Random seed of a named task, and of simulations."),
         pairs_option("-t", "--task-option", help="Option of a named task; may be repeated."),
