@@ -29,7 +29,7 @@ def status(store: str, name: str | None, machine: bool) -> None:
     )
     say(f"{found.arms:,} arms; {due}.")
     for period, count in found.missing.items():
-        say(f"{period}: {count:,} reports are missing.")
+        say(f"{period}: {count:,} reports are outstanding.")
     for one in found.findings:
         say(f"{one.severity}: {one.what}.")
 
@@ -58,9 +58,9 @@ def report(store: str, name: str | None, file: Path) -> None:
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything.
 
-    `same places` is the share of places that go to the same arms. `its list` and `the real list`: the reward that the
-    model of that time predicts for the period, from the places given by the index, on the list of ENGINE and on the list
-    that was really made.
+    `same places` is the share of places that go to the same arms. `its list` and `the real list`: how much reward the
+    places given by the index were expected to bring in that period, by the model of that time, on ENGINE's list and on the
+    list that was made.
     """
     with opened(store, name) as p:
         found = p.shadow(engine)

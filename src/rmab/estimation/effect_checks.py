@@ -73,7 +73,11 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
     found = []
     for before, by, when in (
         (records.recent, records.recent > 0, f"{fit.words.an_action} in the last {RECENT} {unit}s"),
-        (records.earlier, np.sqrt(records.earlier), f"one earlier {word} than after none (after four: twice that)"),
+        (
+            records.earlier,
+            np.sqrt(records.earlier),
+            f"one earlier {word} than after none, if this grows with the root of their number",
+        ),
     ):
         part = (before > 0).astype(np.int64)
         gap, p = records.change(by.astype(np.float64), part)

@@ -66,7 +66,9 @@ def as_record(ledger: Ledger, body: Decide, sequence: int) -> Record:
     numbers = [unpack_numbers(one) for one in (body.index, body.probability, body.draw, body.state)]
     if body.present != arms.size or any(one.shape != arms.shape for one in numbers):
         here = ledger.label(body.period)
-        raise ModelError(f"the decision is for {body.present} arms, but {arms.size} take part in {here}")
+        raise ModelError(
+            f"the list of {here} was made for {many(body.present, 'arm')}, not for {arms.size}; it cannot change now"
+        )
     if not ((numbers[1] >= 0) & (numbers[1] <= 1)).all():
         raise ModelError("the decision has a probability outside [0, 1]")
     planned = dict(zip(ledger.find(body.listed, body.period), body.rule, strict=True))

@@ -104,7 +104,7 @@ def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
         whole = max(int(ledger.is_present(period).sum()), 1)
         if period < max(missing) and count > MISSING * whole:
             severity = "red" if count > SILENT * whole else "yellow"
-            what = f"{count:,} of {whole:,} reports of {ledger.label(period)} are missing"
+            what = f"{count:,} of {whole:,} reports of {ledger.label(period)} are outstanding"
             found.append(Finding(severity, f"{what}; report them, or declare them missing"))
         record, seen = ledger.decisions[period], transitions(ledger, period)
         open_ = [n for n in record.rules if seen.executed[n] < 0 and n not in ledger.cell(period).missing]
