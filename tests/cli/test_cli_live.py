@@ -129,12 +129,12 @@ def test_what_looks_wrong(store: str, tmp_path: Path) -> None:
         call("live", "ask", store, week)
     out = call("live", "status", store).stdout
     assert "17 arms; 2026-W51 is due, with a budget of 4." in out
-    assert "red: 17 of 17 reports of 2026-W47 are missing" in out
+    assert "red: 17 of 17 reports of 2026-W47 are outstanding" in out
     assert "yellow: no list was asked for in 2026-W48" in out
     assert "yellow: ids look like duplicates: m01 and M-01" in out
     assert "was decided by the fallback (rotation)" in out
     assert call("live", "missing", store, "2026-W47").exit_code == 0
-    assert "of 2026-W47 are missing" not in call("live", "status", store).stdout
+    assert "of 2026-W47 are outstanding" not in call("live", "status", store).stdout
 
 
 def test_everything_else(store: str, tmp_path: Path) -> None:

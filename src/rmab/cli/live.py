@@ -62,7 +62,7 @@ def _settings(function: Command) -> Command:
         click.option(
             "--horizon",
             type=whole_number(min=1),
-            help="Length of an episode in periods, if all arms start afresh after that time, as in a school year. Then every "
+            help="Length of an episode in periods, if all arms start afresh after it, as in a school year. Then every "
             "learner of `rmab learners` can be the --engine.",
         ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
