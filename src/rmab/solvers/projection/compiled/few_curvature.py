@@ -48,8 +48,9 @@ def assemble_lanes(
                 p = load(kernel, entry + y)
                 below = below + select(p < load(low, cell + y), p, zero)
             above_rate = select(loose > 0.0, 1.0 / loose, zero)
-            below_rate = select(below > 0.0, 1.0 / below, zero)
-            mixed = some(~whole)
+            below_rate, mixed = zero, some(~whole)
+            if ball:
+                below_rate = select(below > 0.0, 1.0 / below, zero)
             for x in range(states):
                 p, base = load(kernel, entry + x), load(low, cell + x)
                 mp = m * p

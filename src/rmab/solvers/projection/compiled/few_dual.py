@@ -20,8 +20,8 @@ def few_dual(
     _, _, _, _, _, _, _, reach, start, weights, cost, _, _, budget, idle, _ = program
     kernel, mass, phis, _ = rows
     horizon, states, zero = budget.size, start.shape[0] // weights.shape[0], spread(0.0)
-    work, single = np.empty((2 * states, WIDTH)), np.empty((2, WIDTH))
-    expv, q, again = work[:states], work[states:], np.empty(horizon, dtype=np.bool_)
+    work, single, again = np.empty((4 * states, WIDTH)), np.empty((2, WIDTH)), np.empty(horizon, dtype=np.bool_)
+    expv, q, scales = work[:states], work[states : 2 * states], work[2 * states :]
     used[:] = 0.0
     value, worst = 0.0, zero
     for g in range(first, last):
@@ -30,7 +30,7 @@ def few_dual(
             begin = load(start, g * states + s)
             masses = masses + select(begin > 0.0, begin * load(v, g * (horizon + 1) * states + s), zero)
             store(gradient, begin, g * horizon * states + s)
-        group_rows(program, v, g, rows, expv, q, single, again)
+        group_rows(program, v, g, rows, expv, q, scales, single, again)
         for h in range(horizon):
             actions, active, node, final = 1 if idle[h] else 2, zero, (g * horizon + h) * states, h + 1 == horizon
             for s in range(0 if final else states):
@@ -65,15 +65,15 @@ def few_dual(
 
 @on_loan
 def group_rows(
-    program: FewProgram, v: FloatArray, g: int, rows: FewRows, expv: FloatArray, q: FloatArray, single: FloatArray,
-    again: BoolArray,
+    program: FewProgram, v: FloatArray, g: int, rows: FewRows, expv: FloatArray, q: FloatArray, scales: FloatArray,
+    single: FloatArray, again: BoolArray,
 ) -> None:  # fmt: skip
     """Solve all rows of group g at potentials v. Loops of their own: a search within the quick one would cost it a third.
 
     Scratch: again (H,), the steps where some rows are pinned otherwise than before.
     """
     for h in range(again.size):
-        again[h] = program.radius.size > 0 or same_rows_of(program, v, g, h, rows, expv, q)
+        again[h] = program.radius.size > 0 or same_rows_of(program, v, g, h, rows, expv, q, scales)
     for h in range(again.size):
         if again[h]:
             other_rows(program, v, g, h, h, rows, expv, q, single)
