@@ -121,7 +121,7 @@ class DualNewton(ABC):
         """
         price_step, slope_v = self.newton_step(self.means())
         slack = self.budget - self.used
-        longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        longest = max(float(self.step.max()), -float(self.step.min()), float(np.abs(price_step).max()))
         if clip and longest > FARTHEST:
             near, near_prices = np.clip(self.step, -FARTHEST, FARTHEST), np.clip(price_step, -FARTHEST, FARTHEST)
             slope = float((self.weighing * self.gradient * near).sum())

@@ -92,8 +92,8 @@ class FewStates(DualNewton):
 
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        masses: FloatArray = self.by_arm(self._flow()).sum(axis=3)
-        return masses
+        flow = self._flow()
+        return self.by_arm(flow[:, :, :, 0] + flow[:, :, :, 1])
 
     def kernel(self) -> FloatArray:
         """(N,H,S,2,S) the kernel at the point, by arms; rows without mass get some kernel of their set."""
