@@ -161,7 +161,8 @@ def price_step(matrix: FloatArray, target: FloatArray, largest: float) -> FloatA
     least, diagonal = np.full(target.size, 1e-15 * largest + 1e-300), np.arange(target.size)
     for ridge in RIDGES:
         step, own = target.copy(), matrix.copy()
-        own[diagonal, diagonal] += ridge * largest
+        if ridge > 0.0:
+            own[diagonal, diagonal] += ridge * largest
         solve_positive(own, step, least)
         if np.abs(step).max() <= ENDLESS:  # not where it is no number
             break

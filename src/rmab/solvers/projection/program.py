@@ -63,9 +63,7 @@ def make_program(
         where = f"arm {n}, step {h}{f' (phase {phase[h]})' if phases > 1 else ''}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     times = float(many.sum()) * reference[0].size
-    check_magnitude(
-        largest, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED
-    )
+    check_magnitude(largest, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
     return Program(
         reference,
         low,

@@ -163,7 +163,7 @@ def opening(program: Program, marginals: FloatArray, prices: FloatArray, v: Floa
 
 @compiled
 def even_masses(reach: BoolArray, start: FloatArray) -> FloatArray:
-    """(N,H,S) masses spread evenly over the nodes within reach; at step 0, where they are known, those of the start (N,S)."""
+    """(N,H,S) masses spread evenly over the nodes within reach; at step 0, where they are known, the start (N,S)."""
     arms, horizon, states = reach.shape
     masses = np.zeros((arms, horizon, states))
     for n in range(arms):

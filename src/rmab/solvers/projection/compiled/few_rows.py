@@ -190,7 +190,11 @@ def same_rows_of(
     reference, logs, low, high, low_logs, high_logs, _, reach, _, _, _, phase, phases, budget, idle, _ = program
     kernel, _, phis, sigmas = rows
     horizon, states, actions = budget.size, expv.shape[0], 1 if idle[h] else 2
-    node, after, bound = (g * horizon + h) * states, (g * (horizon + 1) + h + 1) * states, (g * phases + phase[h]) * states * 2
+    node, after, bound = (
+        (g * horizon + h) * states,
+        (g * (horizon + 1) + h + 1) * states,
+        (g * phases + phase[h]) * states * 2,
+    )
     shift, failures = ahead_lanes(v, reach, node + states, after, h + 1 == horizon, expv), spread(0.0) > 1.0
     for s in range(states):
         live = load(reach, node + s) > 0.0
@@ -229,7 +233,11 @@ def other_rows(
     reference, logs, low, high, low_logs, high_logs, radius, reach, _, _, _, phase, phases, budget, idle, _ = program
     kernel, _, phis, sigmas = rows
     horizon, states = budget.size, expv.shape[0]
-    node, after, bound = (g * horizon + h) * states, (g * (horizon + 1) + h + 1) * states, (g * phases + phase[h]) * states * 2
+    node, after, bound = (
+        (g * horizon + h) * states,
+        (g * (horizon + 1) + h + 1) * states,
+        (g * phases + phase[h]) * states * 2,
+    )
     shift = ahead_lanes(v, reach, node + states, after, h + 1 == horizon, expv)
     store(single, shift, 1)
     for s in range(states):
