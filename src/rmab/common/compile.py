@@ -36,7 +36,8 @@ _FOLDER = _folder()
 def _jit(function: Function, **options: object) -> Function:
     if numba.config.DISABLE_JIT:
         return function
-    plain = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    given = {"_nrt": True, **options}  # always: what is not given would be that of the caller
+    plain = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **given)(function)
     made = Dispatcher(function, targetoptions=plain.targetoptions)
     if _FOLDER is not None:
         made._cache = Store(function, _FOLDER)
@@ -66,3 +67,17 @@ def compiled_in_any_order(function: Function) -> Function:
 def compiled_contracting_inline(function: Function) -> Function:
     """Compile as `compiled_contracting` does, and inline it where it is called."""
     return _jit(function, fastmath={"contract"}, forceinline=True)
+
+
+def compiled_on_loan(function: Function) -> Function:
+    """Compile as `compiled_contracting` does, without counting references: for functions that are only called from compiled
+    code, and make no arrays. Those that they are given are their caller's, who counts.
+
+    Counting costs two atomic instructions for every array of a tuple that is handed over: more than a small loop.
+    """
+    return _jit(function, fastmath={"contract"}, _nrt=False)
+
+
+def compiled_on_loan_inline(function: Function) -> Function:
+    """Compile as `compiled_on_loan` does, and inline it where it is called."""
+    return _jit(function, fastmath={"contract"}, _nrt=False, forceinline=True)

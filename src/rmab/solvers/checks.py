@@ -129,7 +129,9 @@ def checked_budget(budget: ArrayLike, horizon: int) -> FloatArray:
 
 def checked_weights(weights: ArrayLike | None, arms: int, name: str = "weights") -> FloatArray:
     """Return one positive multiplicity, or cost, per arm, 1 by default."""
-    many = np.ones(arms) if weights is None else as_floats(weights, name)
+    if weights is None:
+        return np.ones(arms)
+    many = as_floats(weights, name)
     if many.shape != (arms,) or not (many > 0).all() or not np.isfinite(many).all():
         raise ModelError(f"{name} must be {arms} positive numbers")
     check_magnitude(many, name, arms, f" times {arms} arms")

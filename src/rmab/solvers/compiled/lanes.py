@@ -210,8 +210,9 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, kinds: Sequence[
     given = context.make_array(kind)(context, builder, array)
     whole = [context.cast(builder, p, k, types.intp) for p, k in zip(places, kinds, strict=True)]
     whole.append(context.get_constant(types.intp, 0))
-    check = context.enable_boundscheck
-    address = cgutils.get_item_pointer(context, builder, kind, given, whole, wraparound=False, boundscheck=check)
+    shape = [*cgutils.unpack_tuple(builder, given.shape, kind.ndim)[:-1], context.get_constant(types.intp, WIDTH)]
+    options = {"wraparound": False, "boundscheck": context.enable_boundscheck}
+    address = cgutils.get_item_pointer2(context, builder, given.data, shape, (), "C", whole, **options)
     return builder.bitcast(address, FLOATS.as_pointer())
 
 

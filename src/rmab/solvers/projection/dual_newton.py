@@ -121,7 +121,7 @@ class DualNewton(ABC):
         """
         price_step, slope_v = self.newton_step(self.means())
         slack = self.budget - self.used
-        longest = max(float(np.abs(self.step).max()), float(np.abs(price_step).max()))
+        longest = max(float(self.step.max()), -float(self.step.min()), float(np.abs(price_step).max()))
         if clip and longest > FARTHEST:
             near, near_prices = np.clip(self.step, -FARTHEST, FARTHEST), np.clip(price_step, -FARTHEST, FARTHEST)
             slope = float((self.weighing * self.gradient * near).sum())
@@ -161,7 +161,8 @@ def price_step(matrix: FloatArray, target: FloatArray, largest: float) -> FloatA
     least, diagonal = np.full(target.size, 1e-15 * largest + 1e-300), np.arange(target.size)
     for ridge in RIDGES:
         step, own = target.copy(), matrix.copy()
-        own[diagonal, diagonal] += ridge * largest
+        if ridge > 0.0:
+            own[diagonal, diagonal] += ridge * largest
         solve_positive(own, step, least)
         if np.abs(step).max() <= ENDLESS:  # not where it is no number
             break

@@ -5,7 +5,7 @@ import numpy as np
 from rmab.common import FloatArray, chunks_of
 from rmab.errors import SolverError
 from rmab.solvers.compiled.lane_series import WIDTH
-from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, logs_of, packed, unpacked
+from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, logs_of, pack_bounds, packed, unpacked
 from rmab.solvers.projection.compiled.few_answer import few_fill, few_flow, few_spent
 from rmab.solvers.projection.compiled.few_curvature import few_curvature, few_direction
 from rmab.solvers.projection.compiled.few_dual import few_dual, few_fit_step, few_mean_masses, few_opening, few_step_rows
@@ -27,30 +27,39 @@ class FewStates(DualNewton):
         self.few = few_program(self.program)
         self.weighing = self.few.weights[:, np.newaxis, np.newaxis]
         self.chunks = chunks_of(groups, max(1, CHUNK // (2 * horizon * states * states * WIDTH)))
-        nodes = (groups, horizon, states, WIDTH)
+        nodes = groups * horizon * states
         self.v = np.zeros((groups, horizon + 1, states, WIDTH))
-        self.gradient, self.step, leave, enter = (np.empty(nodes) for _ in range(4))
-        upper, link = (np.empty((groups, horizon, states, states, WIDTH)) for _ in range(2))
+        self.gradient, self.step = (np.empty((groups, horizon, states, WIDTH)) for _ in range(2))
+        upper, link, leave, enter = (np.empty((nodes * n, WIDTH)) for n in (states, states, 1, 1))
         self.factors = FewFactors(upper, link, leave, enter)
-        mass, phi, sigma, self.mean = (np.zeros((groups, horizon, states, 2, WIDTH)) for _ in range(4))
-        self.primal = FewRows(np.zeros(self.few.reference.shape), mass, phi, sigma)
+        mass, phi, sigma, self.mean = (np.zeros((2 * nodes, WIDTH)) for _ in range(4))
+        self.rows = FewRows(np.zeros(self.few.reference.shape), mass, phi, sigma)
+
+    @property
+    def primal(self) -> FewRows:
+        """The rows at the point, in groups: kernel (G,H,S,2,S,W), and so on."""
+        groups, horizon, states, _ = self.gradient.shape
+        kernel, *rest = self.rows
+        shape = (groups, horizon, states, 2)
+        return FewRows(kernel.reshape(*shape, states, WIDTH), *(one.reshape(*shape, WIDTH) for one in rest))
 
     def open(self, marginals: FloatArray) -> None:
         """Write the first potentials and prices; in threads, if there are many chunks."""
-        own = packed(marginals, len(marginals))
+        own, v = packed(marginals, len(marginals)), lines(self.v)
         if len(self.chunks) < MEETING:
-            few_opening(self.few, own, self.prices, self.v, self.primal)
+            few_opening(self.few, own, self.prices, v, self.rows)
             return
         for h in range(self.budget.size - 1, -1, -1):
-            self.each(lambda first, last: few_step_rows(self.few, first, last, h, self.v, self.primal))  # noqa: B023
-            few_fit_step(self.few, h, own, self.primal.phi, self.prices, self.v)
+            self.each(lambda first, last: few_step_rows(self.few, first, last, h, v, self.rows))  # noqa: B023
+            few_fit_step(self.few, h, own, self.rows.phi, self.prices, v)
 
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Write the gradient; return the dual function, the active mass (H,) and the largest flow violation."""
+        point, ahead = lines(v), lines(gradient)
 
         def part(first: int, last: int) -> tuple[float, float, FloatArray]:
             used = np.empty_like(prices)
-            return *few_dual(self.few, first, last, v, prices, self.primal, gradient, used), used
+            return *few_dual(self.few, first, last, point, prices, self.rows, ahead, used), used
 
         parts = self.each(part)
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
@@ -58,49 +67,48 @@ class FewStates(DualNewton):
 
     def means(self) -> FloatArray:
         """Return the masses that the Hessian is to be made of."""
-        few_mean_masses(self.primal.mass, self.gradient, self.mean)
+        few_mean_masses(self.rows.mass, lines(self.gradient), self.mean)
         return self.mean
 
     def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
         free, column = self.free_prices()
-        columns = int(free.sum())
+        columns, mass, gradient, step = int(free.sum()), lines(mass), lines(self.gradient), lines(self.step)
 
         def factored(first: int, last: int) -> FloatArray:
             schur = np.empty((1 + columns, 1 + columns))
-            point = (self.primal, mass, self.gradient, column, self.factors, self.step)
-            few_curvature(self.few, first, last, *point, schur)
+            few_curvature(self.few, first, last, self.rows, mass, gradient, column, self.factors, step, schur)
             return schur
 
         schur = total(self.each(factored))
         prices = np.zeros_like(self.prices)
         if columns:
-            active = np.einsum("ghsw,gw->h", mass[:, :, :, 1], self.few.weights * self.few.cost**2)[free]
+            masses = mass.reshape(*self.gradient.shape[:3], 2, WIDTH)
+            active = np.einsum("ghsw,gw->h", masses[:, :, :, 1], self.few.weights * self.few.cost**2)[free]
             slack = (self.budget - self.used)[free]
             prices[free] = price_step(np.diag(active) - schur[1:, 1:], schur[0, 1:] - slack, float(active.max()))
-        point = (self.gradient, self.factors, prices, self.step)
-        slopes = self.each(lambda first, last: few_direction(self.few, first, last, *point))
+        slopes = self.each(lambda first, last: few_direction(self.few, first, last, gradient, self.factors, prices, step))
         return prices, float(sum(slopes))
 
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        masses: FloatArray = self.by_arm(self._flow()).sum(axis=3)
-        return masses
+        flow = self._flow()
+        return self.by_arm(flow[:, :, :, 0] + flow[:, :, :, 1])
 
     def kernel(self) -> FloatArray:
         """(N,H,S,2,S) the kernel at the point, by arms; rows without mass get some kernel of their set."""
-        few_fill(self.few, self.primal)
+        few_fill(self.few, self.rows)
         return self.by_arm(self.primal.kernel)
 
     def _flow(self) -> FloatArray:
         masses = np.empty_like(self.primal.mass)
-        few_flow(self.few, self.primal, masses)
+        few_flow(self.few, self.rows, lines(masses))
         return masses
 
     def solution(self) -> Solution:
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
         masses = self._flow()
-        spent, off = few_spent(self.few, self.primal, self.v, masses)
+        spent, off = few_spent(self.few, self.rows, lines(self.v), lines(masses))
         kernel = self.kernel()
         if not off <= OFF:
             live = self.program.reach[..., np.newaxis] & ~(
@@ -117,20 +125,22 @@ class FewStates(DualNewton):
 
     def from_arms(self, table: FloatArray) -> FloatArray:
         """Return a table (N,...) as (G,...,W)."""
-        return packed(table, len(table))
+        return packed(table, len(table)).reshape(-1, *table.shape[1:], WIDTH)
+
+
+def lines(table: FloatArray) -> FloatArray:
+    """Return a table (...,W) as lines (M,W), as compiled code has it."""
+    return table.reshape(-1, WIDTH)
 
 
 def few_program(program: Program) -> FewProgram:
     """Return the program with arms side by side. Lanes without an arm repeat the last one, with weight 0."""
-    arms, _, states = program.reach.shape
-    allowed = np.empty(program.successors.shape, dtype=np.bool_)
-    listed = np.arange(states) < program.counts[..., np.newaxis]
-    np.put_along_axis(allowed, program.successors.astype(np.int64), listed, axis=3)
-    ball = program.radius is not None
-    weights = packed(program.weights, arms)
+    arms = len(program.reach)
+    weights, reference = packed(program.weights, arms), packed(program.reference, arms)
     weights.reshape(-1)[arms:] = 0.0
-    reference, low = packed(program.reference, arms), packed(np.where(allowed, program.low, 0.0), arms)
-    high = packed(allowed if ball else np.where(allowed, program.high, 0.0), arms)
+    low, high = (np.empty((len(weights) * program.phases * program.low[0].size, WIDTH)) for _ in range(2))
+    bounds, ball = (program.low, program.high), program.radius is not None
+    pack_bounds(*bounds, ball, program.successors, program.counts, program.phases, low, high)
     return FewProgram(
         reference,
         logs_of(reference),
@@ -138,7 +148,7 @@ def few_program(program: Program) -> FewProgram:
         high,
         logs_of(low),
         logs_of(high),
-        packed(program.radius, arms) if program.radius is not None else np.empty((0, 0, 0, WIDTH)),
+        packed(program.radius, arms) if program.radius is not None else np.empty((0, WIDTH)),
         packed(program.reach, arms),
         packed(program.start, arms),
         weights,

@@ -6,7 +6,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.errors import SolverError
-from rmab.solvers.projection.compiled.dual import NEGLIGIBLE
+from rmab.solvers.projection.compiled.dual import even_masses
 from rmab.solvers.projection.compiled.program import FEW_STATES, Program
 from rmab.solvers.projection.dual_newton import DualNewton
 from rmab.solvers.projection.few import FewStates
@@ -49,7 +49,7 @@ def tempered(program: Program, tolerance: float, new: Solve = new_solve) -> tupl
     References over a hundred orders of magnitude leave nodes with hardly any mass: there the dual is flat far from its
     minimum, and a Newton step has no useful length. Potentials and prices are nearly proportional to the power.
     """
-    uniform = _uniform(program)
+    uniform = even_masses(program.reach, program.start)
     power, factor, total = COOLEST, HOTTER, 0
     newton = new(program._replace(reference=program.reference**power), uniform)
     try:
@@ -74,13 +74,6 @@ def tempered(program: Program, tolerance: float, new: Solve = new_solve) -> tupl
     return newton, total
 
 
-def _uniform(program: Program) -> FloatArray:
-    """(N,H,S) masses spread evenly over the nodes within reach; at step 0, where they are known, those of the start."""
-    masses: FloatArray = program.reach / program.reach.sum(axis=2, keepdims=True)
-    masses[:, 0] = np.where(program.reach[:, 0], np.maximum(program.start, NEGLIGIBLE), 0.0)
-    return masses
-
-
 def _descend(newton: DualNewton, tolerance: float) -> int:
     """Take Newton steps until the residual is at most tolerance; return how many, or raise SolverError."""
     for iterations in range(PATIENCE + 1):
@@ -94,7 +87,7 @@ def _descend(newton: DualNewton, tolerance: float) -> int:
 
 def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, new: Solve) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
-    uniform = _uniform(program)
+    uniform = even_masses(program.reach, program.start)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
     newton = new(program, marginals)
     followed = newton.followed()

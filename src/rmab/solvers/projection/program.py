@@ -55,15 +55,15 @@ def make_program(
     limit = checked_budget(budget, horizon)
     many, charge = checked_weights(weights, arms), checked_weights(cost, arms, "cost")
     reach = reachable(allowed, first, limit == 0, phase)
-    wrong = misfit(reference, allowed, reach, limit == 0, phase, phases)
+    largest = reference.max(keepdims=True)
+    sound = reference.min() > 0.0 and largest.item() < np.inf  # mostly: then there is nothing to look for
+    wrong = -1 if sound else misfit(reference, allowed, reach, limit == 0, phase, phases)
     if wrong >= 0:
         n, h, s, a, y = np.unravel_index(wrong, reference.shape)
         where = f"arm {n}, step {h}{f' (phase {phase[h]})' if phases > 1 else ''}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
     times = float(many.sum()) * reference[0].size
-    check_magnitude(
-        reference.max(keepdims=True), "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED
-    )
+    check_magnitude(largest, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
     return Program(
         reference,
         low,

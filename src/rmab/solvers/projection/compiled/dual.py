@@ -11,7 +11,7 @@ first and last work on arms first..last-1 and write their own parts only, so tha
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
+from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled
 from rmab.solvers.projection.compiled.full_rows import same_full_rows
 from rmab.solvers.projection.compiled.program import Primal, Program
@@ -159,3 +159,19 @@ def opening(program: Program, marginals: FloatArray, prices: FloatArray, v: Floa
     for h in range(horizon - 1, -1, -1):
         solve_rows(program, 0, arms, h, v, primal)
         fit_step(program, h, marginals, primal.phi, prices, v)
+
+
+@compiled
+def even_masses(reach: BoolArray, start: FloatArray) -> FloatArray:
+    """(N,H,S) masses spread evenly over the nodes within reach; at step 0, where they are known, the start (N,S)."""
+    arms, horizon, states = reach.shape
+    masses = np.zeros((arms, horizon, states))
+    for n in range(arms):
+        for h in range(horizon):
+            count = 0
+            for s in range(states):
+                count += reach[n, h, s]
+            for s in range(states):
+                if reach[n, h, s]:
+                    masses[n, h, s] = 1.0 / count if h > 0 else max(start[n, s], NEGLIGIBLE)
+    return masses

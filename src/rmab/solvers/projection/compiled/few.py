@@ -1,12 +1,15 @@
 """The arrays of one projection with few states: eight arms side by side, so that compiled code works on all eight at once.
 
 Arms are taken in groups of WIDTH = 8; the last group is filled up with copies of the last arm that weigh nothing. G counts
-groups, W = WIDTH is the last axis everywhere (`rmab.solvers.compiled.lanes`).
+groups, W = WIDTH is the last axis everywhere (`rmab.solvers.compiled.lanes`). Compiled code has tables as lines of lanes,
+(M,W), so that the place of an entry is one number: nodes (g,h,s) are in place (g H + h) S + s, rows (g,h,s,a) of node n in
+2 n + a, entries (g,h,s,a,y) of row r in r S + y. Potentials have one step more. Cells c = g K + k have rows 2 (c S + s) + a.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
@@ -15,11 +18,11 @@ from rmab.solvers.compiled.lanes import load, log, store
 
 
 class FewProgram(NamedTuple):
-    """What is projected onto what: `Program` in groups of arms.
+    """What is projected onto what: `Program` in groups of arms, as lines of lanes.
 
-    reference (G,H,S,2,S,W) and its logarithms; low, high (G*K,S,2,S,W) and theirs, both 0 for impossible transitions; radius
-    (G*K,S,2,W), of balls around low, whose high is 1 for possible transitions, or an empty array for boxes. reach (G,H,S,W):
-    1 where mass can get, 0 elsewhere. start (G,S,W); weights, cost (G,W). phase, budget, idle, binds (H,) as in `Program`.
+    reference (G*H*S*2*S,W) and its logarithms; low, high (G*K*S*2*S,W) and theirs, both 0 for impossible transitions; radius
+    (G*K*S*2,W), of balls around low, whose high is 1 for possible transitions, or an empty array for boxes. reach (G*H*S,W):
+    1 where mass can get, 0 elsewhere. start (G*S,W); weights, cost (G,W). phase, budget, idle, binds (H,) as in `Program`.
     """
 
     reference: FloatArray
@@ -41,7 +44,7 @@ class FewProgram(NamedTuple):
 
 
 class FewRows(NamedTuple):
-    """The rows at a dual point: kernel (G,H,S,2,S,W); mass, phi, sigma (G,H,S,2,W), as in `Primal`."""
+    """The rows at a dual point: kernel (G*H*S*2*S,W); mass, phi, sigma (G*H*S*2,W), as in `Primal`."""
 
     kernel: FloatArray
     mass: FloatArray
@@ -50,7 +53,7 @@ class FewRows(NamedTuple):
 
 
 class FewFactors(NamedTuple):
-    """Every arm's factored Hessian, U'U: upper, link (G,H,S,S,W), with 1/U on the diagonal; leave, enter (G,H,S,W)."""
+    """Every arm's factored Hessian, U'U: upper, link (G*H*S*S,W), with 1/U on the diagonal; leave, enter (G*H*S,W)."""
 
     upper: FloatArray
     link: FloatArray
@@ -75,6 +78,29 @@ def pack(table: FloatArray, groups: int, packed: FloatArray) -> None:
 
 
 @compiled
+def pack_bounds(
+    low: FloatArray, high: FloatArray, ball: bool, successors: NDArray[np.uint32], counts: NDArray[np.uint32], phases: int,
+    bottom: FloatArray, top: FloatArray,
+) -> None:  # fmt: skip
+    """Write low and high of the possible transitions (N*K,S,2,S) into bottom and top (G*K*S*2*S,W), 0 for others; 1 into the
+    top of balls.
+    """
+    states, arms = low.shape[1], low.shape[0] // phases
+    bottom[:] = 0.0
+    top[:] = 0.0
+    for n in range(-(-arms // WIDTH) * WIDTH):
+        for k in range(phases):
+            own, place = min(n, arms - 1) * phases + k, ((n // WIDTH) * phases + k) * states
+            for s in range(states):
+                for a in range(2):
+                    for j in range(counts[own, s, a]):
+                        y = successors[own, s, a, j]
+                        entry = (2 * (place + s) + a) * states + y
+                        bottom[entry, n % WIDTH] = low[own, s, a, y]
+                        top[entry, n % WIDTH] = 1.0 if ball else high[own, s, a, y]
+
+
+@compiled
 def unpack(packed: FloatArray, table: FloatArray) -> None:
     """Write packed (G,M,W) into table (N,M)."""
     arms, width = table.shape
@@ -92,19 +118,18 @@ def write_logs(table: FloatArray, logs: FloatArray) -> None:
 
 
 def logs_of(table: FloatArray) -> FloatArray:
-    """Return the logarithms of a table (...,W), -infinity for 0."""
+    """Return the logarithms of a table (M,W), -infinity for 0."""
     out = np.empty_like(table)
-    write_logs(table.reshape(-1, WIDTH), out.reshape(-1, WIDTH))
+    write_logs(table, out)
     return out
 
 
 def packed(table: FloatArray | BoolArray, arms: int) -> FloatArray:
-    """Return a table (N,...), or one of cells (N*K,...), in groups of arms: (G,...,W)."""
-    own = np.ascontiguousarray(table, dtype=np.float64)
-    flat, groups = own.reshape(arms, -1), -(-arms // WIDTH)
+    """Return a table (N,...), or one of cells (N*K,...), in groups of arms, as lines (M,W)."""
+    flat, groups = np.ascontiguousarray(table, dtype=np.float64).reshape(arms, -1), -(-arms // WIDTH)
     out = np.empty((groups, flat.shape[1], WIDTH))
     pack(flat, groups, out)
-    return out.reshape(groups * (len(own) // arms), *own.shape[1:], WIDTH)
+    return out.reshape(-1, WIDTH)
 
 
 def unpacked(table: FloatArray, arms: int) -> FloatArray:

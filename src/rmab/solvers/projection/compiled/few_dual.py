@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rmab.common.arrays import FloatArray
-from rmab.common.compile import compiled_contracting as compiled
+from rmab.common.arrays import BoolArray, FloatArray
+from rmab.common.compile import compiled_contracting as compiled, compiled_on_loan as on_loan
 from rmab.solvers.compiled.lane_series import WIDTH
 from rmab.solvers.compiled.lanes import exp, least, load, log, most, select, size, some, spread, store, summed
 from rmab.solvers.projection.compiled.dual import FITTED, LEAST_PART, NEGLIGIBLE, TRIALS
@@ -16,43 +16,44 @@ def few_dual(
     program: FewProgram, first: int, last: int, v: FloatArray, prices: FloatArray, rows: FewRows, gradient: FloatArray,
     used: FloatArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Do as `dual.dual` does, for groups first..last-1: v (G,H+1,S,W), gradient (G,H,S,W)."""
-    _, _, _, _, _, _, _, reach, start, weights, cost, _, _, _, idle, _ = program
+    """Do as `dual.dual` does, for groups first..last-1: v (G*(H+1)*S,W), gradient (G*H*S,W)."""
+    _, _, _, _, _, _, _, reach, start, weights, cost, _, _, budget, idle, _ = program
     kernel, mass, phis, _ = rows
-    horizon, states, zero = reach.shape[1], reach.shape[2], spread(0.0)
-    expv, q, single = np.empty((states, WIDTH)), np.empty((states, WIDTH)), np.empty((2, WIDTH))
-    coming, now = np.empty((states, WIDTH)), np.empty((states, WIDTH))
+    horizon, states, zero = budget.size, start.shape[0] // weights.shape[0], spread(0.0)
+    work, single, again = np.empty((4 * states, WIDTH)), np.empty((2, WIDTH)), np.empty(horizon, dtype=np.bool_)
+    expv, q, scales = work[:states], work[states : 2 * states], work[2 * states :]
     used[:] = 0.0
     value, worst = 0.0, zero
     for g in range(first, last):
         weight, charge, masses = load(weights, g), load(cost, g), zero
         for s in range(states):
-            begin = load(start, g, s)
-            store(now, begin, s)
-            masses = masses + select(begin > 0.0, begin * load(v, g, 0, s), zero)
-        group_rows(program, v, g, rows, expv, q, single)
+            begin = load(start, g * states + s)
+            masses = masses + select(begin > 0.0, begin * load(v, g * (horizon + 1) * states + s), zero)
+            store(gradient, begin, g * horizon * states + s)
+        group_rows(program, v, g, rows, expv, q, scales, single, again)
         for h in range(horizon):
-            actions, active = 1 if idle[h] else 2, zero
+            actions, active, node, final = 1 if idle[h] else 2, zero, (g * horizon + h) * states, h + 1 == horizon
+            for s in range(0 if final else states):
+                store(gradient, 0.0, node + states + s)
             for s in range(states):
-                store(coming, 0.0, s)
-            for s in range(states):
-                live, potential = load(reach, g, h, s) > 0.0, load(v, g, h, s)
+                live, potential = load(reach, node + s) > 0.0, load(v, (g * (horizon + 1) + h) * states + s)
                 for a in range(actions):
-                    m = exp(-prices[h] * a * charge - potential - load(phis, g, h, s, a))
-                    store(mass, select(live, m, 0.0), g, h, s, a)
+                    m = exp(-prices[h] * a * charge - potential - load(phis, 2 * (node + s) + a))
+                    store(mass, select(live, m, 0.0), 2 * (node + s) + a)
             for s in range(states):
                 out = zero
                 for a in range(actions):
-                    m = load(mass, g, h, s, a)
+                    row = 2 * (node + s) + a
+                    m = load(mass, row)
                     out, active = out + m, active + a * m
-                    for y in range(states):
-                        store(coming, load(coming, y) + m * load(kernel, g, h, s, a, y), y)
+                    for y in range(0 if final else states):
+                        there = node + states + y
+                        store(gradient, load(gradient, there) + m * load(kernel, row * states + y), there)
                 masses = masses + out
-                excess = load(now, s) - out
-                store(gradient, excess, g, h, s)
+                excess = load(gradient, node + s) - out
+                store(gradient, excess, node + s)
                 worst = select(size(excess) <= worst, worst, size(excess))
             used[h] += summed(weight * charge * active)
-            now, coming = coming, now
         value += summed(weight * masses)
     store(single, worst, 0)
     flow = 0.0
@@ -62,49 +63,62 @@ def few_dual(
     return value, flow
 
 
-@compiled
+@on_loan
 def group_rows(
-    program: FewProgram, v: FloatArray, g: int, rows: FewRows, expv: FloatArray, q: FloatArray, single: FloatArray
-) -> None:
-    """Solve all rows of group g at potentials v. Loops of their own: a search within the quick one would cost it a third."""
-    ball, failures = program.radius.size > 0, spread(0.0)
-    for h in range(0 if ball else program.reach.shape[1]):
-        failures = failures + same_rows_of(program, v, g, h, rows, expv, q)
-    if ball or some(failures > 0.0):
-        for h in range(program.reach.shape[1]):
+    program: FewProgram, v: FloatArray, g: int, rows: FewRows, expv: FloatArray, q: FloatArray, scales: FloatArray,
+    single: FloatArray, again: BoolArray,
+) -> None:  # fmt: skip
+    """Solve all rows of group g at potentials v. Loops of their own: a search within the quick one would cost it a third.
+
+    Scratch: again (H,), the steps where some rows are pinned otherwise than before.
+    """
+    for h in range(again.size):
+        again[h] = program.radius.size > 0 or same_rows_of(program, v, g, h, rows, expv, q, scales)
+    for h in range(again.size):
+        if again[h]:
             other_rows(program, v, g, h, h, rows, expv, q, single)
+
+
+@on_loan
+def step_rows(
+    program: FewProgram, g: int, h: int, v: FloatArray, rows: FewRows, expv: FloatArray, q: FloatArray, single: FloatArray
+) -> None:
+    """Solve the rows of step h of group g at potentials v: write their kernel, phi and sigma.
+
+    What is pinned at the next step is mostly pinned here, too.
+    """
+    states, horizon = expv.shape[0], program.budget.size
+    for row in range((g * horizon + h) * states * 2, (g * horizon + h + 1) * states * 2):
+        store(rows.sigma, -1.0, row)
+    other_rows(program, v, g, h, min(h + 1, horizon - 1), rows, expv, q, single)
 
 
 @compiled
 def few_step_rows(program: FewProgram, first: int, last: int, h: int, v: FloatArray, rows: FewRows) -> None:
-    """Solve the rows of step h of groups first..last-1 at potentials v: write their kernel, phi and sigma.
-
-    What is pinned at the next step is mostly pinned here, too.
-    """
-    states, guess = program.reach.shape[2], min(h + 1, program.reach.shape[1] - 1)
-    expv, q, single = np.empty((states, WIDTH)), np.empty((states, WIDTH)), np.empty((2, WIDTH))
+    """Do as `step_rows` does for groups first..last-1."""
+    states = program.start.shape[0] // program.weights.shape[0]
+    work, single = np.empty((2 * states, WIDTH)), np.empty((2, WIDTH))
+    expv, q = work[:states], work[states:]
     for g in range(first, last):
-        for s in range(states):
-            for a in range(2):
-                store(rows.sigma, -1.0, g, h, s, a)
-        other_rows(program, v, g, h, guess, rows, expv, q, single)
+        step_rows(program, g, h, v, rows, expv, q, single)
 
 
-@compiled
-def few_fit_step(
-    program: FewProgram, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray
+@on_loan
+def fit_step_lanes(
+    program: FewProgram, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray, ends: FloatArray
 ) -> None:
-    """Do as `dual.fit_step` does: marginals (G,H,S,W)."""
-    _, _, _, _, _, _, _, reach, _, weights, cost, _, _, budget, idle, binds = program
-    groups, states, zero = reach.shape[0], reach.shape[2], spread(0.0)
+    """Do as `dual.fit_step` does: marginals (G*H*S,W). Scratch: ends (.,W)."""
+    _, _, _, _, _, _, _, reach, start, weights, cost, _, _, budget, idle, binds = program
+    groups, horizon, zero = weights.shape[0], budget.size, spread(0.0)
+    states = start.shape[0] // groups
     arms = groups * WIDTH
-    bound, ends = zero, np.empty((1, WIDTH))
+    bound = zero
     for g in range(groups if binds[h] else 0):
         for s in range(states):
-            charge = load(cost, g)
-            weighed = load(weights, g) * charge * load(marginals, g, h, s)
-            counts = (load(reach, g, h, s) > 0.0) & (weighed > 0.0)
-            enough = load(phi, g, h, s, 0) - load(phi, g, h, s, 1) + log(weighed / budget[h] * arms * states)
+            charge, node = load(cost, g), (g * horizon + h) * states + s
+            weighed = load(weights, g) * charge * load(marginals, node)
+            counts = (load(reach, node) > 0.0) & (weighed > 0.0)
+            enough = load(phi, 2 * node) - load(phi, 2 * node + 1) + log(weighed / budget[h] * arms * states)
             bound = select(counts, most(enough / charge, bound), bound)
     store(ends, bound, 0)
     price, low, high = 0.0, 0.0, 0.0
@@ -115,11 +129,12 @@ def few_fit_step(
         for g in range(groups):
             charge = load(cost, g)
             for s in range(states):
-                lead = load(phi, g, h, s, 0) - load(phi, g, h, s, 1) - price * charge
+                node = (g * horizon + h) * states + s
+                lead = load(phi, 2 * node) - load(phi, 2 * node + 1) - price * charge
                 lead = least(most(lead, -700.0), 700.0)
                 share = 1.0 / (1.0 + exp(-lead))
-                live = load(reach, g, h, s) > 0.0
-                spent = select(live, load(weights, g) * charge * load(marginals, g, h, s) * share, 0.0)
+                live = load(reach, node) > 0.0
+                spent = select(live, load(weights, g) * charge * load(marginals, node) * share, 0.0)
                 used = used + spent
                 slope = slope + spent * charge / (1.0 + exp(lead))
         total = summed(used)
@@ -138,37 +153,48 @@ def few_fit_step(
     for g in range(groups):
         charge = load(cost, g)
         for s in range(states):
-            passive, busy = -load(phi, g, h, s, 0), -load(phi, g, h, s, 1) - price * charge
+            node = (g * horizon + h) * states + s
+            passive, busy = -load(phi, 2 * node), -load(phi, 2 * node + 1) - price * charge
             if idle[h]:
                 busy = spread(-np.inf)
             peak = most(passive, busy)
-            node = peak + log(exp(passive - peak) + exp(busy - peak)) - log(load(marginals, g, h, s))
-            store(v, select(load(reach, g, h, s) > 0.0, node, 0.0), g, h, s)
+            best = peak + log(exp(passive - peak) + exp(busy - peak)) - log(load(marginals, node))
+            store(v, select(load(reach, node) > 0.0, best, 0.0), (g * (horizon + 1) + h) * states + s)
+
+
+@compiled
+def few_fit_step(
+    program: FewProgram, h: int, marginals: FloatArray, phi: FloatArray, prices: FloatArray, v: FloatArray
+) -> None:
+    """Do as `fit_step_lanes` does."""
+    fit_step_lanes(program, h, marginals, phi, prices, v, np.empty((1, WIDTH)))
 
 
 @compiled
 def few_opening(program: FewProgram, marginals: FloatArray, prices: FloatArray, v: FloatArray, rows: FewRows) -> None:
     """Do as `dual.opening` does."""
-    groups, horizon = program.reach.shape[0], program.reach.shape[1]
+    groups, horizon = program.weights.shape[0], program.budget.size
+    states = program.start.shape[0] // groups
+    work, single = np.empty((2 * states, WIDTH)), np.empty((2, WIDTH))
+    expv, q = work[:states], work[states:]
     for h in range(horizon - 1, -1, -1):
-        few_step_rows(program, 0, groups, h, v, rows)
-        few_fit_step(program, h, marginals, rows.phi, prices, v)
+        for g in range(groups):
+            step_rows(program, g, h, v, rows, expv, q, single)
+        fit_step_lanes(program, h, marginals, rows.phi, prices, v, single)
 
 
 @compiled
 def few_mean_masses(mass: FloatArray, gradient: FloatArray, mean: FloatArray) -> None:
-    """Do as `dual.mean_masses` does: mass, mean (G,H,S,2,W)."""
-    for g in range(mass.shape[0]):
-        for h in range(mass.shape[1]):
-            for s in range(mass.shape[2]):
-                passive, active = load(mass, g, h, s, 0), load(mass, g, h, s, 1)
-                out = passive + active
-                excess = select(out > 0.0, load(gradient, g, h, s) / out, 0.0)
-                part = spread(1.0)
-                far = (size(excess) > 1e-6) & (excess < np.inf)
-                if some(far):
-                    curved = select(excess > -1.0, excess / log(1.0 + excess), 0.0)
-                    part = select(far, curved, part)
-                part = most(part, LEAST_PART)
-                store(mean, select(passive > 0.0, most(part * passive, NEGLIGIBLE), 0.0), g, h, s, 0)
-                store(mean, select(active > 0.0, most(part * active, NEGLIGIBLE), 0.0), g, h, s, 1)
+    """Do as `dual.mean_masses` does: mass, mean (G*H*S*2,W)."""
+    for node in range(gradient.shape[0]):
+        passive, active = load(mass, 2 * node), load(mass, 2 * node + 1)
+        out = passive + active
+        excess = select(out > 0.0, load(gradient, node) / out, 0.0)
+        part = spread(1.0)
+        far = (size(excess) > 1e-6) & (excess < np.inf)
+        if some(far):
+            curved = select(excess > -1.0, excess / log(1.0 + excess), 0.0)
+            part = select(far, curved, part)
+        part = most(part, LEAST_PART)
+        store(mean, select(passive > 0.0, most(part * passive, NEGLIGIBLE), 0.0), 2 * node)
+        store(mean, select(active > 0.0, most(part * active, NEGLIGIBLE), 0.0), 2 * node + 1)

@@ -102,9 +102,13 @@ def reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: Int
         for s in range(states):
             reach[n, 0, s] = start[n, s] > 0.0
         for h in range(horizon - 1):
-            cell = n * phases + phase[h]
+            cell, count = n * phases + phase[h], 0
             for s in range(states):
+                if count == states:
+                    break
                 for a in range((1 if idle[h] else 2) if reach[n, h, s] else 0):
                     for y in range(states):
-                        reach[n, h + 1, y] |= allowed[cell, s, a, y]
+                        if allowed[cell, s, a, y] and not reach[n, h + 1, y]:
+                            reach[n, h + 1, y] = True
+                            count += 1
     return reach
