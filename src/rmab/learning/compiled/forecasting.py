@@ -83,7 +83,8 @@ def take_in(
     squares = np.empty(memory.errors.shape[0])
     for r in range(rows):
         known, far, dots, norms, most = 0, 0, 0.0, 0.0, 0.0
-        squares[:] = 0.0
+        for k in range(squares.size):
+            squares[k] = 0.0
         for s in range(states):
             for a in range(2):
                 if not seen[r, s, a]:
@@ -225,11 +226,15 @@ def look_ahead(
     """
     experts, rows = memory.errors.shape
     together = experts > rates.size
-    checks, noisiest = memory.checks.sum(), 0.0
-    weight, common = np.empty(experts), np.full(experts, unsure * unsure)
+    checks, noisiest = 0.0, 0.0
+    weight, common = np.empty(experts), np.empty(experts)
+    for r in range(rows):
+        checks += memory.checks[r]
     for k in range(experts):
-        if checks > 0.0:
-            common[k] = memory.errors[k].sum() / checks
+        errors = 0.0
+        for r in range(rows):
+            errors += memory.errors[k, r]
+        common[k] = errors / checks if checks > 0.0 else unsure * unsure
     for r in range(rows):
         if memory.checks[r] > 0.0 or checks == 0.0:
             noisiest = max(noisiest, _weigh(memory, r, rates, common, shrink, weight))

@@ -106,7 +106,8 @@ def check_patterns(
         others = (all_dots - own_dots) / (all_norms - own_norms) if all_norms - own_norms > DIM else UNSEEN
         for i in range(lags.size):
             ago[i] = _level_ago(kept.ring, r, episode, lags[i])
-        squares[:] = 0.0
+        for k in range(squares.size):
+            squares[k] = 0.0
         for s in range(states):
             for a in range(2):
                 if not seen[r, s, a] or times[r, s, a] == 0:
@@ -166,13 +167,17 @@ def add_patterns(
     rows, states = zero.shape[:2]
     experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size
     weight, all_errors = np.empty(experts), np.zeros(experts)
-    trials, dots, norms = kept.trials.sum(), 0.0, 0.0
-    kept.plain[:] = likely
+    trials, dots, norms = 0.0, 0.0, 0.0
+    for r in range(rows):
+        trials += kept.trials[r]
+        for k in range(experts):
+            all_errors[k] += kept.errors[k, r]
     for k in range(experts):
-        all_errors[k] = kept.errors[k].sum() / trials if trials > 0.0 else 0.0
+        all_errors[k] = all_errors[k] / trials if trials > 0.0 else 0.0
     for r in range(rows):
         for s in range(states):
             for a in range(2):
+                kept.plain[r, s, a] = likely[r, s, a]
                 if times[r, s, a] > 0 and kept.behind[r, s, a] > 0.0 and not zero[r, s, a]:
                     dots += likely[r, s, a] * kept.quality[r, s, a]
                     norms += kept.quality[r, s, a] ** 2

@@ -8,12 +8,12 @@ from typing import TypeGuard
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, sealed
 from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.model import Arms, Problem, parted
+from rmab.model import Arms, parted
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, check_table
 from rmab.play.simulation import episode_rewards, random_streams
 
@@ -235,9 +235,11 @@ def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     """(H, N, S) the share of every arm, from that of its block (C, H, S): in the layout of policies."""
-    table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
-    for h, step in enumerate(table):  # "clip" writes to `step` directly; the blocks are valid
-        np.take(share[:, h], pools.block_of, axis=0, out=step, mode="clip")
+    table, steps = np.empty((share.shape[1], pools.block_of.size, share.shape[2])), share.swapaxes(0, 1)
+    many = max(LARGE // table[0].size, 1)  # steps at a time, to save memory: NumPy copies what it takes from
+    for first in range(0, len(table), many):  # "clip" writes to the table directly; the blocks are valid
+        some = slice(first, first + many)
+        np.take(steps[some], pools.block_of, axis=1, out=table[some], mode="clip")
     return table
 
 
@@ -257,9 +259,8 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    arms = Arms.of_groups(parted(kernels, view.phases), pools.block_of)
-    problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
-    policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
+    problem = view.problem(Arms.trusted(sealed(parted(kernels, view.phases)), pools.block_of))
+    policies = _of_shares(pools, highest, "auto", "top"), _of_shares(pools, share, "fill", "dependent")
     reward = pools.of_arms(paid, pools.payoff_of)
     streams = random_streams(np.random.default_rng((REPLAY_KEY, *draw_key)), REPLAYS)
     highest_earned, drawn_earned = (episode_rewards(problem, one, reward, streams).mean() for one in policies)
