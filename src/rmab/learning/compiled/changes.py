@@ -35,6 +35,33 @@ def _number(counts: IntArray) -> int:
 
 
 @compiled
+def pool_groups(counts: IntArray, possible: BoolArray, phases: int, rare: int, mean: FloatArray) -> None:
+    """Write the frequencies (C,S,2,S) of the possible transitions of all groups in the same phase, of counts (C,S,2,S).
+
+    With fewer than `rare` transitions in a row, plus one pseudo-transition that is spread over all states.
+    """
+    cells, states = counts.shape[:2]
+    total = np.empty(states)
+    for k in range(phases):
+        for s in range(states):
+            for a in range(2):
+                for y in range(states):
+                    total[y] = 0.0
+                for c in range(k, cells, phases):
+                    for y in range(states):
+                        total[y] += counts[c, s, a, y]
+                for c in range(k, cells, phases):
+                    number, several = 0.0, 0
+                    for y in range(states):
+                        number += total[y] if possible[c, s, a, y] else 0.0
+                        several += possible[c, s, a, y]
+                    extra = 1.0 if number < rare else 0.0
+                    for y in range(states):
+                        even = extra / several + total[y] if possible[c, s, a, y] else 0.0
+                        mean[c, s, a, y] = even / max(number + extra, 1.0)
+
+
+@compiled
 def fit_priors(seen: IntArray, base: IntArray, means: FloatArray, strengths: FloatArray, fit: FloatArray) -> None:
     """Add to fit (M,P,2) the log-likelihood of what was seen (C,S,2,S) under M prior means (M,C,S,2,S) of P strengths (P,).
 
