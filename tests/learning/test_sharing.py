@@ -41,7 +41,7 @@ def test_what_was_never_seen_of_an_arm_is_as_others_pay_in_proportion() -> None:
     ahead = likely.copy()
     ahead[5, 1, 0] = hope = mean + (1 - mean) / 4
     before = likely.copy()
-    add_others(*(one.reshape(6, 4) for one in (likely, ahead, times, zero)))
+    add_others(likely.reshape(6, 4), ahead.reshape(6, 4), times.reshape(6, 4), zero.reshape(6, 4))
     assert likely[5, 1, 0] == pytest.approx(0.3, abs=0.02)
     assert 0 <= ahead[5, 1, 0] - likely[5, 1, 0] < 0.3 * (hope - mean)
     known = times > 0
@@ -54,7 +54,8 @@ def test_arms_that_have_shown_nothing_keep_their_hope() -> None:
     likely[:4, 1, 1], times[4, 1] = [0.2, 0.9, 0.4, 0.7], 0
     ahead = likely.copy()
     ahead[4, 1] = 1 / 3
-    add_others(*(one.reshape(5, 4) for one in (likely, ahead, times, np.zeros(times.shape, dtype=bool))))
+    zero = np.zeros((5, 4), dtype=bool)
+    add_others(likely.reshape(5, 4), ahead.reshape(5, 4), times.reshape(5, 4), zero)
     assert ahead[4, 1, 1] - likely[4, 1, 1] == pytest.approx(1 / 3)
 
 

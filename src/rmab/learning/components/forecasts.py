@@ -177,7 +177,8 @@ class Forecast(RewardEstimator):
         check_patterns(patterns, seen, values, episode.number, lags, self.shocks, *known, kept.leveled, pooled)
         surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
         if self.alike:
-            add_others(*(table.reshape(len(zero), -1) for table in (kept.likely, ahead, kept.times, zero)))
+            by_row = (len(zero), zero[0].size)
+            add_others(kept.likely.reshape(by_row), ahead.reshape(by_row), kept.times.reshape(by_row), zero.reshape(by_row))
         if several:
             hoped, times = self._pooled(arrays, zero, seen, values, shared, episode.number, pools.view.phases)
             pooled = _over_phases(kept.likely, kept.times, arrays["pool_likely"])
