@@ -10,9 +10,9 @@ import rmab
 from episodes import ended, view_of
 from literal import fit_by_hand
 from rmab.learning import Estimated, Forecast, Observations, Pools
+from rmab.learning.compiled.patterns import add_others
 from rmab.learning.components import priced
 from rmab.learning.components.estimated import _of_types
-from rmab.learning.components.forecasts import _from_others
 from rmab.play.simulation import play_episode
 from rmab.runs.running import Game
 
@@ -237,10 +237,10 @@ def test_what_others_pay_is_weighed_as_by_the_twin(seed: int) -> None:
             part = 1 - sure[n] * (1 - min(off / plain, 1))
             expected[n, p] = part * likely[n, p] + (1 - part) * fit[n, p]
             hoped[n, p] = min(expected[n, p] + math.sqrt(part) * (ahead[n, p] - likely[n, p]), 1.0)
-    found, ahead = likely.reshape(6, 2, 2).copy(), ahead.reshape(6, 2, 2).copy()
-    _from_others(found, ahead, times.reshape(6, 2, 2), zero.reshape(6, 2, 2))
-    np.testing.assert_allclose(found.reshape(6, 4), expected, atol=1e-12)
-    np.testing.assert_allclose(ahead.reshape(6, 4), hoped, atol=1e-12)
+    found = likely.copy()
+    add_others(found, ahead, times, zero)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(ahead, hoped, atol=1e-12)
     assert (expected != likely).any()
 
 

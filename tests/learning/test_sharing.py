@@ -9,19 +9,26 @@ import rmab
 from episodes import ended, view_of
 from literal import fit_by_hand
 from rmab.learning import Forecast, Observations, Pools
+from rmab.learning.compiled.forecasting import added
+from rmab.learning.compiled.patterns import add_others, in_proportion
 from rmab.learning.components.execution import gain_of_drawing
-from rmab.learning.components.forecasts import _from_others, _in_proportion
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_fit_in_proportion_is_that_of_the_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    value, number, mean = rng.random((2, 5, 4)), rng.integers(0, 4, (2, 5, 4)), rng.random((2, 1, 4))
-    fit, sure = _in_proportion(value, number, mean)
-    for g in range(2):
-        expected, certain = fit_by_hand(value[g], number[g], mean[g, 0])
-        np.testing.assert_allclose(fit[g], expected, rtol=1e-12)
-        np.testing.assert_allclose(sure[g, :, 0], certain, rtol=1e-12)
+    value, number, mean = rng.random((5, 4)), rng.integers(0, 4, (5, 4)), rng.random(4)
+    fit, sure = np.empty((5, 4)), np.empty(5)
+    in_proportion(value, number, mean, fit, sure)
+    expected, certain = fit_by_hand(value, number, mean)
+    np.testing.assert_allclose(fit, expected, rtol=1e-12)
+    np.testing.assert_allclose(sure, certain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 31, 128, 129, 255, 1000])
+def test_sums_are_added_as_numpy_does(size: int) -> None:
+    values = np.random.default_rng(size).random(size + 3)
+    assert added(values, 3, size) == np.add.reduce(values[3:])
 
 
 def test_what_was_never_seen_of_an_arm_is_as_others_pay_in_proportion() -> None:
@@ -34,7 +41,7 @@ def test_what_was_never_seen_of_an_arm_is_as_others_pay_in_proportion() -> None:
     ahead = likely.copy()
     ahead[5, 1, 0] = hope = mean + (1 - mean) / 4
     before = likely.copy()
-    _from_others(likely, ahead, times, zero)
+    add_others(likely.reshape(6, 4), ahead.reshape(6, 4), times.reshape(6, 4), zero.reshape(6, 4))
     assert likely[5, 1, 0] == pytest.approx(0.3, abs=0.02)
     assert 0 <= ahead[5, 1, 0] - likely[5, 1, 0] < 0.3 * (hope - mean)
     known = times > 0
@@ -47,7 +54,8 @@ def test_arms_that_have_shown_nothing_keep_their_hope() -> None:
     likely[:4, 1, 1], times[4, 1] = [0.2, 0.9, 0.4, 0.7], 0
     ahead = likely.copy()
     ahead[4, 1] = 1 / 3
-    _from_others(likely, ahead, times, np.zeros(times.shape, dtype=bool))
+    zero = np.zeros((5, 4), dtype=bool)
+    add_others(likely.reshape(5, 4), ahead.reshape(5, 4), times.reshape(5, 4), zero)
     assert ahead[4, 1, 1] - likely[4, 1, 1] == pytest.approx(1 / 3)
 
 

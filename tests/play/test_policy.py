@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from reference import top
 from rmab.errors import PolicyError
+from rmab.play.compiled.selection import ranked
 from rmab.play.index_policy import IndexPolicy
 from rmab.play.policy import Policy
 from strategies import MODES, RULES, distinct, policies, problems
@@ -169,3 +170,12 @@ def test_another_table_keeps_the_rule():
         assert np.array_equal(other.table, policy.table * 0.5)
     with pytest.raises(PolicyError, match="budget must be in"):
         IndexPolicy(TABLE, 2).with_table(TABLE[:1])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 33])
+def test_arms_are_ranked_from_high_to_low_and_equals_stay_in_their_order(size: int) -> None:
+    rng = np.random.default_rng(size)
+    index, order = rng.integers(-2, 3, size).astype(float), rng.permutation(size)
+    index[: size // 4] = -np.inf
+    expected = order[np.argsort(-index[order], kind="stable")]
+    np.testing.assert_array_equal(ranked(index, order), expected)

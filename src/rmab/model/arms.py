@@ -194,6 +194,11 @@ class Arms(ReadOnly):
             raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, and every number must be used")
         return single._regrouped(of_arm.astype(np.int64))
 
+    @classmethod
+    def trusted(cls, kernels: FloatArray, groups: IntArray) -> Arms:
+        """Return the arms of `of_groups`, for arrays that need no check; nothing is copied, and they become read-only."""
+        return _rebuild_arms(groups, None, kernels, None, None)
+
     def repeated(self, times: int) -> Arms:
         """Return arms with `times` copies of each; copies of an arm are consecutive and share its group."""
         number = as_integer(times, "times")

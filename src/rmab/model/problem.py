@@ -136,6 +136,13 @@ class Problem(ReadOnly, Stored):
         self._set(arms=arms.in_phases(every), start=begin, budget=limit, horizon=steps)
         self._set(phase_of=phases, discount=counts, exact=bool(exact), cost=charged)
 
+    @classmethod
+    def trusted(cls, **fields: Any) -> Self:
+        """Return a problem with these fields, which need no check, and with cached properties that are known."""
+        problem = cls.__new__(cls)
+        problem._set(**fields)
+        return problem
+
     @property
     def phases(self) -> int:
         """K, the number of phases."""

@@ -26,6 +26,8 @@ from rmab.errors import ModelError, many
 from rmab.model import costs, time
 from rmab.model.adversary import checked_range
 from rmab.model.arm_checks import checked_names
+from rmab.model.arms import Arms
+from rmab.model.problem import Problem
 
 FeedbackMode = Literal["bandit", "active", "full"]
 
@@ -238,6 +240,22 @@ class View(ReadOnly, Stored):
         changed = replace(self, **changes, phase_of=phase_of)
         same = all(np.array_equal(getattr(changed, one), getattr(self, one)) for one in ("horizon", "budgets", "start"))
         return self if same else changed
+
+    def problem(self, arms: Arms) -> Problem:
+        """Return the problem of this view with these arms, which need no check, and no discount."""
+        return Problem.trusted(
+            arms=arms,
+            start=self.start,
+            budget=self.budget,
+            horizon=self.horizon,
+            phase_of=self.steps,
+            discount=1.0,
+            exact=self.exact,
+            cost=self.cost,
+            budgets=self.budgets,
+            slots=self.slots,
+            weights=self.weights,
+        )
 
     def to_fields(self) -> dict[str, Any]:
         """Return all declared fields by name."""

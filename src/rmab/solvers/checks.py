@@ -32,7 +32,7 @@ class Units:
         shift: count from the least of each cell; otherwise from 0, for kernels that do not preserve mass.
         """
         where = np.broadcast_to(counts if counts.ndim == 3 else counts[..., np.newaxis], reward.shape)
-        least = np.where(where, reward, np.inf).min(axis=(1, 2)) if shift else np.zeros(len(reward))
+        least = reward.min(axis=(1, 2), where=where, initial=np.inf) if shift else np.zeros(len(reward))
         least = np.where(np.isfinite(least), least, 0.0)
         above = np.where(where, reward - least[:, np.newaxis, np.newaxis], 0.0)
         scale = float(above.max()) or 1.0
@@ -44,9 +44,13 @@ class Units:
 
     def whole(self, value: float, mass: FloatArray, phase_of: IntArray, discounts: FloatArray | None = None) -> float:
         """Convert a value in these units back to a reward, given the mass of every block (C,), discounted at each step."""
+        return self.scale * value + self.origin(mass, phase_of, discounts)
+
+    def origin(self, mass: FloatArray, phase_of: IntArray, discounts: FloatArray | None = None) -> float:
+        """Return the reward that has the value 0 in these units."""
         least = self.least.reshape(mass.size, -1)
         steps = np.bincount(phase_of, weights=discounts, minlength=least.shape[1])
-        return self.scale * value + sum(float(many) * float(mass @ each) for many, each in zip(steps, least.T, strict=True))
+        return sum(float(many) * float(mass @ each) for many, each in zip(steps, least.T, strict=True))
 
 
 def reachable(moves: BoolArray, start: BoolArray, phase_of: IntArray) -> BoolArray:

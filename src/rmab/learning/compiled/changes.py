@@ -25,6 +25,42 @@ VAGUE = 0.01  # share of a prior mean that is spread over all states, when likel
 LEAST = 1e-6  # probabilities and weights below are taken for this, and for none
 
 
+@compiled_inline
+def _number(counts: IntArray) -> int:
+    """Return the sum of a row of counts (S,). Loops, here and below: array expressions take seconds to compile."""
+    number = 0
+    for y in range(counts.size):
+        number += counts[y]
+    return number
+
+
+@compiled
+def pool_groups(counts: IntArray, possible: BoolArray, phases: int, rare: int, mean: FloatArray) -> None:
+    """Write the frequencies (C,S,2,S) of the possible transitions of all groups in the same phase, of counts (C,S,2,S).
+
+    With fewer than `rare` transitions in a row, plus one pseudo-transition that is spread over all states.
+    """
+    cells, states = counts.shape[:2]
+    total = np.empty(states)
+    for k in range(phases):
+        for s in range(states):
+            for a in range(2):
+                for y in range(states):
+                    total[y] = 0.0
+                for c in range(k, cells, phases):
+                    for y in range(states):
+                        total[y] += counts[c, s, a, y]
+                for c in range(k, cells, phases):
+                    number, several = 0.0, 0
+                    for y in range(states):
+                        number += total[y] if possible[c, s, a, y] else 0.0
+                        several += possible[c, s, a, y]
+                    extra = 1.0 if number < rare else 0.0
+                    for y in range(states):
+                        even = extra / several + total[y] if possible[c, s, a, y] else 0.0
+                        mean[c, s, a, y] = even / max(number + extra, 1.0)
+
+
 @compiled
 def fit_priors(seen: IntArray, base: IntArray, means: FloatArray, strengths: FloatArray, fit: FloatArray) -> None:
     """Add to fit (M,P,2) the log-likelihood of what was seen (C,S,2,S) under M prior means (M,C,S,2,S) of P strengths (P,).
@@ -34,9 +70,9 @@ def fit_priors(seen: IntArray, base: IntArray, means: FloatArray, strengths: Flo
     for c in range(seen.shape[0]):
         for s in range(seen.shape[1]):
             for a in range(2):
-                if seen[c, s, a].sum() == 0:
+                if _number(seen[c, s, a]) == 0:
                     continue
-                number = base[c, s, a].sum()
+                number = _number(base[c, s, a])
                 for y in range(seen.shape[3]):
                     if seen[c, s, a, y] > 0:
                         for m in range(means.shape[0]):
@@ -86,14 +122,19 @@ def judge_common(
     for a in range(2):
         common[slot, a] = 0.0
         for s in range(states):
-            plain, row[:], own[:], before[:] = 0.0, 0, 0.0, 0
-            for c in range(seen.shape[0]):
-                if seen[c, s, a].sum() > 0:
-                    plain += _likelihood(seen[c, s, a], base[c, s, a], True, mean[c, s, a], strength[a])
-                    row += seen[c, s, a]
-                own += mean[c, s, a] / seen.shape[0]
+            plain = 0.0
+            for y in range(states):
+                row[y], own[y] = 0, 0.0
                 for w in range(window):
-                    before[w] += since[w, c, s, a]
+                    before[w, y] = 0
+            for c in range(seen.shape[0]):
+                if _number(seen[c, s, a]) > 0:
+                    plain += _likelihood(seen[c, s, a], base[c, s, a], True, mean[c, s, a], strength[a])
+                for y in range(states):
+                    row[y] += seen[c, s, a, y]
+                    own[y] += mean[c, s, a, y] / seen.shape[0]
+                    for w in range(window):
+                        before[w, y] += since[w, c, s, a, y]
             for w in range(window):
                 common[w, a] += _likelihood(row, before[w], w != slot, own, LOOSE) - plain
 
@@ -118,23 +159,33 @@ def take_in(
     phases, states = seen.shape[0] // groups, seen.shape[1]
     for g in range(groups):
         for a in range(2):
-            if changed[g, a]:
-                ratio[:, g, a] = NEVER
+            for w in range(window):
+                if changed[g, a]:
+                    ratio[w, g, a] = NEVER
             ratio[slot, g, a] = 0.0
             for c in range(g * phases, (g + 1) * phases):
                 for s in range(states):
-                    if changed[g, a]:
-                        base[c, s, a] = since[slot, c, s, a]
-                    since[slot, c, s, a] = 0
-                    if seen[c, s, a].sum() == 0:
+                    for y in range(states):
+                        if changed[g, a]:
+                            base[c, s, a, y] = since[slot, c, s, a, y]
+                        since[slot, c, s, a, y] = 0
+                    if _number(seen[c, s, a]) == 0:
                         continue
                     row, own = seen[c, s, a], mean[c, s, a]
                     plain = _likelihood(row, base[c, s, a], True, own, strength[a])
                     for w in range(window):
                         if ratio[w, g, a] > 0.5 * NEVER:
                             ratio[w, g, a] += _likelihood(row, since[w, c, s, a], w != slot, own, strength[a]) - plain
-                        since[w, c, s, a] += row
-                    base[c, s, a] += row
+                        for y in range(states):
+                            since[w, c, s, a, y] += row[y]
+                    for y in range(states):
+                        base[c, s, a, y] += row[y]
+
+
+@compiled_inline
+def _log_sum(x: float, y: float) -> float:
+    """Return ln(e^x + e^y)."""
+    return max(x, y) + math.log1p(math.exp(-abs(x - y)))
 
 
 @compiled
@@ -144,9 +195,11 @@ def weigh_changes(ratio: FloatArray, weight: FloatArray) -> None:
     shown, common = np.empty((window, groups)), np.empty(window)
     for a in range(2):
         for w in range(window):
+            common[w] = 0.0
             for g in range(groups):  # whether something happened to all, by what happened to this one
-                shown[w, g] = np.logaddexp(math.log(1.0 - SHARE), math.log(SHARE) + ratio[w, g, a])
-            common[w] = shown[w].sum() - COMMON
+                shown[w, g] = _log_sum(math.log(1.0 - SHARE), math.log(SHARE) + ratio[w, g, a])
+                common[w] += shown[w, g]
+            common[w] -= COMMON
         for g in range(groups):
             most, total, changed = 0.0, 1.0, 0.0
             for w in range(window):
@@ -169,7 +222,8 @@ def weigh_changes(ratio: FloatArray, weight: FloatArray) -> None:
                 if weight[w, g, a] < LEAST:
                     weight[w, g, a] = 0.0
                 total += weight[w, g, a]
-            weight[:, g, a] /= total
+            for w in range(1 + window):
+                weight[w, g, a] /= total
 
 
 @compiled
@@ -181,13 +235,18 @@ def mix(
     for c in range(base.shape[0]):
         for a in range(2):
             for s in range(base.shape[1]):
-                kernels[c, s, a] = 0.0
+                for y in range(base.shape[3]):
+                    kernels[c, s, a, y] = 0.0
+                total = 0.0
                 for w in range(weight.shape[0]):
                     share = weight[w, c // phases, a]
                     if share == 0.0:
                         continue
                     counts = base[c, s, a] if w == 0 else since[w - 1, c, s, a]
-                    share /= counts.sum() + strength[a]
+                    share /= _number(counts) + strength[a]
                     for y in range(counts.size):
                         kernels[c, s, a, y] += share * (counts[y] + strength[a] * mean[c, s, a, y])
-                kernels[c, s, a] /= kernels[c, s, a].sum()
+                for y in range(base.shape[3]):
+                    total += kernels[c, s, a, y]
+                for y in range(base.shape[3]):
+                    kernels[c, s, a, y] /= total

@@ -53,6 +53,25 @@ def number_of(times: int, rate: float) -> float:
     return float(times) if rate == 1.0 else (1.0 - rate**times) / (1.0 - rate)
 
 
+@compiled
+def added(values: FloatArray, first: int, count: int) -> float:
+    """Return the sum of values[first : first + count], added in pairs, in the order in which NumPy adds."""
+    if count > 128:
+        half = count // 2 - count // 2 % 8
+        return added(values, first, half) + added(values, first + half, count - half)
+    total, done = 0.0, 0
+    if count >= 8:
+        a, b, c, d = values[first], values[first + 1], values[first + 2], values[first + 3]
+        e, f, g, h = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
+        for i in range(first + 8, first + count - count % 8, 8):
+            a, b, c, d = a + values[i], b + values[i + 1], c + values[i + 2], d + values[i + 3]
+            e, f, g, h = e + values[i + 4], f + values[i + 5], g + values[i + 6], h + values[i + 7]
+        total, done = ((a + b) + (c + d)) + ((e + f) + (g + h)), count - count % 8
+    for i in range(first + done, first + count):
+        total += values[i]
+    return total
+
+
 @compiled_inline
 def _least(errors: FloatArray, first: int, last: int, r: int) -> float:
     """Return the least error of some predictions in row r."""
@@ -83,7 +102,8 @@ def take_in(
     squares = np.empty(memory.errors.shape[0])
     for r in range(rows):
         known, far, dots, norms, most = 0, 0, 0.0, 0.0, 0.0
-        squares[:] = 0.0
+        for k in range(squares.size):
+            squares[k] = 0.0
         for s in range(states):
             for a in range(2):
                 if not seen[r, s, a]:
@@ -225,11 +245,15 @@ def look_ahead(
     """
     experts, rows = memory.errors.shape
     together = experts > rates.size
-    checks, noisiest = memory.checks.sum(), 0.0
-    weight, common = np.empty(experts), np.full(experts, unsure * unsure)
+    checks, noisiest = 0.0, 0.0
+    weight, common = np.empty(experts), np.empty(experts)
+    for r in range(rows):
+        checks += memory.checks[r]
     for k in range(experts):
-        if checks > 0.0:
-            common[k] = memory.errors[k].sum() / checks
+        errors = 0.0
+        for r in range(rows):
+            errors += memory.errors[k, r]
+        common[k] = errors / checks if checks > 0.0 else unsure * unsure
     for r in range(rows):
         if memory.checks[r] > 0.0 or checks == 0.0:
             noisiest = max(noisiest, _weigh(memory, r, rates, common, shrink, weight))

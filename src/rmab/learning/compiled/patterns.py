@@ -13,6 +13,7 @@ import numpy as np
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled, compiled_inline
+from rmab.learning.compiled.forecasting import added
 
 DIM = 1e-7  # sum of squared known profiles that a level estimate needs
 PAID = 1e-2  # share of the range above which a row counts as paid: the range may be far too wide
@@ -25,6 +26,9 @@ OLDER = 0.7  # what is left of the weight of a season's level after one season
 SEASON, SHOCK = 3.0, 4.0  # prior log odds against seasons, or shocks
 FAINT = 1e-12  # smaller weights count as zero
 UNSEEN = -1.0  # the level of a row in an episode in which it was not seen
+OFTEN = 20  # most observations of a pair that count in a fit
+ALIKE, FEW = 2.0, 0.1  # prior observations: that all rows pay the same, and that a pair pays the mean
+FITS = 4  # alternating fits of factors and rewards
 
 
 class Patterns(NamedTuple):
@@ -106,7 +110,8 @@ def check_patterns(
         others = (all_dots - own_dots) / (all_norms - own_norms) if all_norms - own_norms > DIM else UNSEEN
         for i in range(lags.size):
             ago[i] = _level_ago(kept.ring, r, episode, lags[i])
-        squares[:] = 0.0
+        for k in range(squares.size):
+            squares[k] = 0.0
         for s in range(states):
             for a in range(2):
                 if not seen[r, s, a] or times[r, s, a] == 0:
@@ -166,13 +171,17 @@ def add_patterns(
     rows, states = zero.shape[:2]
     experts, shock, pool = kept.errors.shape[0], 1 + lags.size, 2 + lags.size
     weight, all_errors = np.empty(experts), np.zeros(experts)
-    trials, dots, norms = kept.trials.sum(), 0.0, 0.0
-    kept.plain[:] = likely
+    trials, dots, norms = 0.0, 0.0, 0.0
+    for r in range(rows):
+        trials += kept.trials[r]
+        for k in range(experts):
+            all_errors[k] += kept.errors[k, r]
     for k in range(experts):
-        all_errors[k] = kept.errors[k].sum() / trials if trials > 0.0 else 0.0
+        all_errors[k] = all_errors[k] / trials if trials > 0.0 else 0.0
     for r in range(rows):
         for s in range(states):
             for a in range(2):
+                kept.plain[r, s, a] = likely[r, s, a]
                 if times[r, s, a] > 0 and kept.behind[r, s, a] > 0.0 and not zero[r, s, a]:
                     dots += likely[r, s, a] * kept.quality[r, s, a]
                     norms += kept.quality[r, s, a] ** 2
@@ -226,3 +235,78 @@ def add_patterns(
                     extra = max(pooled_ahead[r, s, a] - pooled[0, r, s, a], 0.0)
                     hope += (weight[pool] + weight[pool + 1]) * (min(extra, hope) - hope)
                 ahead[r, s, a] = min(guess + hope, 1.0)
+
+
+@compiled
+def in_proportion(value: FloatArray, number: IntArray, mean: FloatArray, fit: FloatArray, sure: FloatArray) -> None:
+    """Write the fit factor x pay (K,P) to K rows of P values with these numbers of observations, and how sure (K,) it is.
+
+    The rewards of all rows are shrunk to `mean` (P,), by a few prior observations, and factors to 1.
+    """
+    rows, pairs = value.shape
+    factor, pays, terms = np.ones(rows), np.empty(pairs), np.empty(pairs)
+    for _ in range(FITS):
+        for p in range(pairs):
+            weight, total = 0.0, 0.0
+            for k in range(rows):
+                weight += number[k, p] * (factor[k] * factor[k])
+                total += number[k, p] * factor[k] * value[k, p]
+            pays[p] = (total + FEW * mean[p]) / (weight + FEW)
+            terms[p] = pays[p] * pays[p]
+        even = ALIKE * (added(terms, 0, pairs) / pairs)
+        for k in range(rows):
+            for p in range(pairs):
+                terms[p] = number[k, p] * (pays[p] * pays[p])
+            weight = added(terms, 0, pairs)
+            for p in range(pairs):
+                terms[p] = number[k, p] * pays[p] * value[k, p]
+            factor[k] = (added(terms, 0, pairs) + even) / max(weight + even, LEAST)
+            sure[k] = weight / max(weight + even, LEAST)
+    for k in range(rows):
+        for p in range(pairs):
+            fit[k, p] = min(factor[k] * pays[p], 1.0)
+
+
+@compiled
+def add_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: BoolArray) -> None:
+    """Predict unseen pairs (K,P) of an arm from other arms, in proportion; updates likely and ahead.
+
+    The better that fits the observations, compared with the mean of the row, the larger its weight and the less optimism.
+    """
+    rows, pairs = likely.shape
+    number, some, wanted = np.empty((rows, pairs), np.int64), np.zeros(pairs, np.int64), 0
+    known, mean, own = np.zeros(rows, np.int64), np.zeros(pairs), np.empty(rows)
+    for k in range(rows):
+        for p in range(pairs):
+            number[k, p] = 0 if zero[k, p] else min(times[k, p], OFTEN)
+            some[p] += number[k, p]
+            mean[p] += number[k, p] * likely[k, p]
+            known[k] += number[k, p] > 0
+    for k in range(rows):
+        for p in range(pairs):
+            wanted += number[k, p] == 0 and some[p] > 0 and known[k] > 0 and not zero[k, p]
+    if wanted == 0:
+        return
+    for p in range(pairs):
+        mean[p] /= max(some[p], 1)
+    fit, sure, terms = np.empty((rows, pairs)), np.empty(rows), np.empty(pairs)
+    off, plain = np.empty(rows * pairs), np.empty(rows * pairs)
+    in_proportion(likely, number, mean, fit, sure)
+    for k in range(rows):
+        for p in range(pairs):
+            terms[p] = likely[k, p] if number[k, p] > 0 else 0.0
+        own[k] = added(terms, 0, pairs) / max(known[k], 1)
+    for k in range(rows):
+        for p in range(pairs):
+            misses, apart = likely[k, p] - fit[k, p], likely[k, p] - own[k]
+            times_seen = number[k, p] if known[k] > 1 else 0
+            off[k * pairs + p], plain[k * pairs + p] = times_seen * (misses * misses), times_seen * (apart * apart)
+    worse, worst = added(off, 0, off.size), added(plain, 0, plain.size)
+    better = 1.0 - min(worse / worst, 1.0) if worst > LEAST else 0.0
+    for k in range(rows):
+        part = 1.0 - sure[k] * better
+        for p in range(pairs):
+            if number[k, p] == 0 and some[p] > 0 and known[k] > 0 and not zero[k, p]:
+                hope = np.sqrt(part) * (ahead[k, p] - likely[k, p])
+                likely[k, p] = part * likely[k, p] + (1.0 - part) * fit[k, p]
+                ahead[k, p] = min(likely[k, p] + hope, 1.0)

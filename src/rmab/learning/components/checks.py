@@ -20,7 +20,7 @@ def check_sets(part: Component, pools: Pools, sets: TransitionSets) -> Transitio
     """Return the sets, or raise ModelError unless they are of all groups and keep impossible transitions impossible."""
     _require(part, isinstance(sets, TransitionSets), f"around must return TransitionSets, got {type(sets).__name__}")
     _require(part, sets.low.shape == pools.support.shape, f"the sets are {sets.low.shape}, not {pools.support.shape}")
-    _require(part, not sets.high[~pools.support].any(), "a transition that is declared impossible is possible")
+    _require(part, not np.any(sets.high, where=~pools.support), "a transition that is declared impossible is possible")
     return sets
 
 
@@ -28,7 +28,7 @@ def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
     """Return the counts behind the sets, or raise ModelError unless they are a subset of all counts."""
     given = np.asarray(basis)
     _require(part, given.shape == counts.shape, f"the basis has shape {given.shape}, not {counts.shape}")
-    fine = given.dtype.kind in "iu" and bool(((given >= 0) & (given <= counts)).all())
+    fine = given.dtype.kind in "iu" and bool(given.min() >= 0 and (given is counts or (given <= counts).all()))
     _require(part, fine, "the basis must be whole numbers, from 0 to the number of transitions counted")
     return basis
 
@@ -47,7 +47,7 @@ def check_estimate(part: Component, episode: Episode, estimate: RewardEstimate) 
         plain = np.shape(estimate.surprised) == each[:1] and np.asarray(estimate.surprised).dtype == np.bool_
         _require(part, plain, f"surprised must be True or False for each of {each[0]} payoffs")
     for table in (estimate.gain, *more.values()):
-        fine = bool((table <= 1 + ROUNDING).all() and np.isfinite(table).all())
+        fine = bool(table.max() <= 1 + ROUNDING and table.min() > -np.inf)  # False for NaN, too
         _require(part, fine, "estimates must be finite, and at most 1")
     check_memory(part, estimate.memory)
     return estimate
@@ -67,7 +67,7 @@ def check_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
             return plan
         share = plan.share
         _require(part, share.shape == shape[:3], f"the shares are {share.shape}, not {shape[:3]}")
-        fine = bool(((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all())
+        fine = bool(share.min() >= -ROUNDING and share.max() <= 1 + ROUNDING)  # False for NaN, too
         _require(part, fine, "a share is not within [0, 1]")
         return plan
     _require(part, np.shape(mass) == shape, f"the plan is {np.shape(mass)}, not {shape}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
-from rmab.learning.compiled.changes import CERTAIN, NEVER, fit_priors, judge_common, mix, take_in, weigh_changes
+from rmab.learning.compiled.changes import CERTAIN, NEVER, fit_priors, judge_common, mix, pool_groups, take_in, weigh_changes
 from rmab.learning.components.base import ConfidenceSets
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Observations, Pools
@@ -134,6 +134,8 @@ class Estimated(ConfidenceSets):
         """Return the mean (G, S, 2, S) and the strength (2,) of the likeliest prior of either action."""
         best = fit.reshape(-1, 2).argmax(axis=0)
         which, strength = best // len(self.priors), np.array(self.priors)[best % len(self.priors)]
+        if len(means) == 1:
+            return means[0], strength
         return np.stack([means[which[a], :, :, a] for a in range(2)], axis=2), strength
 
 
@@ -172,14 +174,14 @@ def _in_force(memory: Memory) -> IntArray:
 def _means(counts: IntArray, phases: int, number: int, support: BoolArray | None) -> FloatArray:
     """(number, G, S, 2, S) frequencies of all groups in the same phase; those of a group in all phases, or of its type."""
     possible = np.ones(counts.shape, dtype=bool) if support is None else support
-    by_group = counts.reshape(-1, phases, *counts.shape[1:])
-    means = [_common(np.tile(by_group.sum(axis=0), (len(by_group), 1, 1, 1)), possible)]
+    means = [_common(counts, phases, possible)]
     if number > 1 and phases == 1:
         means.append(_within(_of_types(counts, means[0]), possible, means[0]))
     elif number > 1:
+        by_group = counts.reshape(-1, phases, *counts.shape[1:])
         own = by_group.sum(axis=1)
         ever = np.asarray(possible.reshape(by_group.shape).any(axis=1))
-        common = _common(np.broadcast_to(own.sum(axis=0), own.shape), ever)
+        common = _common(own, 1, ever)
         mean = np.repeat((own + OVER_PHASES * common) / (own.sum(axis=3, keepdims=True) + OVER_PHASES), phases, axis=0)
         means.insert(0, _within(mean, possible, means[0]))  # first: the default before any observation
     return np.stack(means) if number > 1 else means[0][np.newaxis]
@@ -222,12 +224,8 @@ def _within(mean: FloatArray, possible: BoolArray, otherwise: FloatArray) -> Flo
     return np.where(lost, np.where(total > 0.0, left / np.where(total > 0.0, total, 1.0), otherwise), left)
 
 
-def _common(total: IntArray, possible: BoolArray) -> FloatArray:
-    """(G, S, 2, S) frequencies; with few observations, plus one pseudo-transition spread over all states."""
-    total = total * possible
-    number = total.sum(axis=3, keepdims=True)
-    even: FloatArray = possible / possible.sum(axis=3, keepdims=True)  # tables of many arms are large: it becomes the result
-    even *= number < RARE
-    even += total
-    even /= np.maximum(number + (number < RARE), 1.0)
-    return even
+def _common(counts: IntArray, phases: int, possible: BoolArray) -> FloatArray:
+    """(G, S, 2, S) frequencies of all groups in the same phase; with few observations, plus one pseudo-transition."""
+    mean = np.empty(counts.shape)
+    pool_groups(_writable(counts), _writable(possible), phases, RARE, mean)
+    return mean

@@ -8,14 +8,14 @@ from typing import TypeGuard
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray
+from rmab.common import BoolArray, FloatArray, IntArray, sealed
 from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.model import Arms, Problem, parted
+from rmab.model import Arms, parted
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, check_table
-from rmab.play.simulation import episode_rewards, random_streams
+from rmab.play.simulation import episode_rewards
 
 KEY = 8  # key of the random stream of probes
 FIRST = 2.0  # an index above all shares
@@ -115,7 +115,7 @@ def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
     path = np.empty((pools.view.horizon, pools.view.states))
     path[0] = pools.weights @ pools.begins / pools.weights.sum()
     for here, after in itertools.pairwise(path):
-        np.dot(here, moves, out=after)
+        here.dot(moves, after)
     return path[-1], int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
 
 
@@ -236,9 +236,11 @@ def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     """(H, N, S) the share of every arm, from that of its block (C, H, S): in the layout of policies."""
-    table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
-    for h, step in enumerate(table):  # "clip" writes to `step` directly; the blocks are valid
-        np.take(share[:, h], pools.block_of, axis=0, out=step, mode="clip")
+    table, steps = np.empty((share.shape[1], pools.block_of.size, share.shape[2])), share.swapaxes(0, 1)
+    many = max(LARGE // table[0].size, 1)  # steps at a time, to save memory: NumPy copies what it takes from
+    for first in range(0, len(table), many):  # "clip" writes to the table directly; the blocks are valid
+        some = slice(first, first + many)
+        np.take(steps[some], pools.block_of, axis=1, out=table[some], mode="clip")
     return table
 
 
@@ -258,10 +260,9 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    arms = Arms.of_groups(parted(kernels, view.phases), pools.block_of)
-    problem = Problem(arms, view.start, view.budget, view.horizon, view.phase_of, exact=view.exact, cost=view.cost)
-    policies = TopB(rule="auto").policy(pools, highest), DependentRounding().policy(pools, share)
+    problem = view.problem(Arms.trusted(sealed(parted(kernels, view.phases)), pools.block_of))
+    policies = _of_shares(pools, highest, "auto", "top"), _of_shares(pools, share, "fill", "dependent")
     reward = pools.of_arms(paid, pools.payoff_of)
-    streams = random_streams(np.random.default_rng((REPLAY_KEY, *draw_key)), REPLAYS)
+    streams = np.random.PCG64((REPLAY_KEY, *draw_key)).random_raw(8 * REPLAYS).reshape(REPLAYS, 2, 4)  # as random_streams
     highest_earned, drawn_earned = (episode_rewards(problem, one, reward, streams).mean() for one in policies)
     return float(drawn_earned - highest_earned)

@@ -11,7 +11,7 @@ from rmab.common import BoolArray, FloatArray, IntArray
 from rmab.errors import ModelError
 from rmab.learning.compiled import forecasting
 from rmab.learning.compiled.forecasting import look_ahead, take_in
-from rmab.learning.compiled.patterns import UNSEEN, Patterns, add_patterns, check_patterns
+from rmab.learning.compiled.patterns import OFTEN, UNSEEN, Patterns, add_others, add_patterns, check_patterns, in_proportion
 from rmab.learning.components.base import RewardEstimate, RewardEstimator
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
@@ -20,10 +20,6 @@ from rmab.learning.state import MOST, ArraySpec, ArraySpecs, Memory, masses, who
 FADING = 0.98  # what is left of the weight of a squared error after the next one
 SHRINK = 4.0  # checks of all rows together that count with those of a row
 UNSURE = 0.3  # prediction error before the first check
-SURE = 20  # most observations of a pair that count in a fit
-ALIKE, FEW = 2.0, 0.1  # prior observations: that all rows pay the same, and that a pair pays the mean
-FITS = 4  # alternating fits of factors and rewards
-LEAST = 1e-12  # smaller sums of squares count as zero
 HIGHEST = 1e6  # limit of a level: the reward of a row relative to its first observation
 
 RATES = "discount factors of earlier observations; one prediction is made for each (1: plain mean, 0: last value)"
@@ -184,7 +180,8 @@ class Forecast(RewardEstimator):
         check_patterns(patterns, seen, values, episode.number, lags, self.shocks, *known, kept.leveled, pooled)
         surprised, ahead = self._forecast(kept, seen, values, zero, shared, episode.number)
         if self.alike:
-            _from_others(kept.likely, ahead, kept.times, zero)
+            by_row = (len(zero), zero[0].size)
+            add_others(kept.likely.reshape(by_row), ahead.reshape(by_row), kept.times.reshape(by_row), zero.reshape(by_row))
         if several:
             hoped, times = self._pooled(arrays, zero, seen, values, shared, episode.number, pools.view.phases)
             pooled = _over_phases(kept.likely, kept.times, arrays["pool_likely"])
@@ -222,49 +219,14 @@ class Forecast(RewardEstimator):
         return np.repeat(ahead, phases, axis=0), np.repeat(kept.times, phases, axis=0)
 
 
-def _in_proportion(value: FloatArray, number: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(G, K, P) the fit factor x pay to K rows of P values with these numbers of observations, and how sure (G, K, 1) it is.
-
-    The rewards of all rows are shrunk to `mean` (G, 1, P), by a few prior observations, and factors to 1.
-    """
-    factor = np.ones((*value.shape[:2], 1))
-    for _ in range(FITS):
-        weight = (number * factor**2).sum(axis=1, keepdims=True)
-        pays = ((number * factor * value).sum(axis=1, keepdims=True) + FEW * mean) / (weight + FEW)
-        weight, even = (number * pays**2).sum(axis=2, keepdims=True), ALIKE * (pays**2).mean(axis=2, keepdims=True)
-        factor = ((number * pays * value).sum(axis=2, keepdims=True) + even) / np.maximum(weight + even, LEAST)
-    return np.minimum(factor * pays, 1.0), weight / np.maximum(weight + even, LEAST)
-
-
 def _over_phases(likely: FloatArray, times: IntArray, pooled: FloatArray) -> FloatArray:
     """(2, R, S, 2) forecasts of every phase from the arm's rewards in all phases: the same, or in proportion to the phase.
 
     likely (R, S, 2), pooled (R / K, S, 2): forecasts by phase, and of all phases as one.
     """
     value = likely.reshape(len(pooled), -1, pooled[0].size)
-    number, same = np.minimum(times, SURE).reshape(value.shape), pooled.reshape(len(pooled), 1, -1)
-    fit, _ = _in_proportion(value, number, same)
+    number, same = times.clip(None, OFTEN).reshape(value.shape), pooled.reshape(len(pooled), 1, -1)
+    fit, sure = np.empty(value.shape), np.empty(value.shape[1])
+    for g in range(len(pooled)):
+        in_proportion(value[g], number[g], same[g, 0], fit[g], sure)
     return np.stack([np.broadcast_to(same, value.shape), fit]).reshape(2, *likely.shape)
-
-
-def _from_others(likely: FloatArray, ahead: FloatArray, times: IntArray, zero: BoolArray) -> None:
-    """Predict unseen pairs of an arm from other arms, in proportion; updates likely and ahead.
-
-    The better that fits the observations, compared with the mean of the row, the larger its weight and the less optimism.
-    """
-    number = np.where(zero, 0, np.minimum(times, SURE)).reshape(1, len(times), -1).astype(np.float64)
-    value, some = likely.reshape(number.shape), number.sum(axis=1, keepdims=True)
-    known = (number > 0).sum(axis=2, keepdims=True)
-    predicted = (number == 0) & (some > 0) & (known > 0) & ~zero.reshape(number.shape)
-    if not predicted.any():
-        return
-    mean = (number * value).sum(axis=1, keepdims=True) / np.maximum(some, 1)
-    fit, sure = _in_proportion(value, number, mean)
-    own = (np.where(number > 0, value, 0.0).sum(axis=2, keepdims=True)) / np.maximum(known, 1)
-    several = number * (known > 1)
-    off, plain = (float((several * (value - one) ** 2).sum()) for one in (fit, own))
-    part = 1.0 - sure * (1.0 - min(off / plain, 1.0) if plain > LEAST else 0.0)
-    hope = np.sqrt(part) * (ahead.reshape(number.shape) - value)
-    guess = part * value + (1.0 - part) * fit
-    np.copyto(ahead.reshape(number.shape), np.minimum(guess + hope, 1.0), where=predicted)
-    np.copyto(value, guess, where=predicted)

@@ -220,7 +220,7 @@ def soften_blocks(
     _check_fit(kernels, kernel_of, reward, start, budget, phase_of)
     kernels, start = _writable(kernels), _writable(start)
     kernel_of, phase_of = _writable(kernel_of), _writable(phase_of)
-    widest = float(np.ptp(reward, axis=(1, 2)).max()) or 1.0
+    widest = float((reward.max(axis=(1, 2)) - reward.min(axis=(1, 2))).max()) or 1.0
     if inverse * widest < FLATTEST:
         raise _unusable(inverse, widest, "flat", FLATTEST)
     units = units_of(kernels, kernel_of, reward, start, phase_of, everywhere=everywhere, shift=most is None)
@@ -241,7 +241,8 @@ def soften_blocks(
     point, matrix = search.solve(eta, wanted, prices, None if curvature is None else curvature / inverse)
     phi, _, missing = search.standing(point)
     bound, value = phi / eta, (phi - missing) / eta
-    earned, most = (units.whole(one, start.sum(axis=1), phase_of, discounts) for one in (value, bound))
+    origin = units.origin(start.sum(axis=1), phase_of, discounts)
+    earned, most = (units.scale * one + origin for one in (value, bound))
     use = point.use / np.maximum(discounts, 1e-300)
     answer = (earned, most, units.gap(bound, value), point.prices / inverse, use, inverse)
     for array in answer[3:5]:

@@ -208,9 +208,10 @@ class Search:
             return hessian, spread
 
         parts = each(chunks_of(sample.size, size), part)
-        hessian, spread = (np.sum([one[i] for one in parts], axis=0) for i in (0, 1))
-        matrix: FloatArray = (np.triu(hessian) + np.triu(hessian, 1).T)[::-1, ::-1].copy()
-        matrix[np.diag_indices(horizon)] += np.maximum(point.loose - spread, 0.0)  # correction for the sample
+        hessian, spread = parts[0] if len(parts) == 1 else (np.sum([one[i] for one in parts], axis=0) for i in (0, 1))
+        matrix: FloatArray = (hessian + hessian.T)[::-1, ::-1].copy()  # only the upper half was written
+        correction = np.maximum(point.loose - spread, 0.0)  # for the sample
+        np.fill_diagonal(matrix, hessian.diagonal()[::-1] + correction)
         return matrix
 
     def sampled(self) -> tuple[IntArray, FloatArray]:

@@ -86,7 +86,10 @@ def evaluate(
             for lane in range(lanes):
                 loose_of[m, lane] += spread[s * lanes + lane]
     for h in range(horizon):
-        use[0, h], use[1, h] = total[0, h].sum(), total[1, h].sum()
+        use[0, h], use[1, h] = 0.0, 0.0
+        for i in range(size):
+            use[0, h] += total[0, h, i]
+            use[1, h] += total[1, h, i]
     return value
 
 
@@ -128,30 +131,34 @@ def occupy(program: Program, block_of: IntArray, start: FloatArray, share: Float
 def tally(program: Program, first: int, last: int, share: FloatArray, visits: FloatArray) -> None:
     """Write the visits (C*K,S,2) of the cells of blocks from first to last, by their share (.,H,S*L); uniform without it.
 
-    The first batch of share is that of block `first`. Visits are weighted as the masses of the start are, and discounted as
-    the kernels are.
+    Block `first` begins a batch, the first one of share. Visits are weighted as the masses of the start are, and discounted
+    as the kernels are.
     """
-    begins, columns, chances = program.rows
+    phase_of, uniform = program.phase_of, program.uniform
     batches, states, lanes = program.start.shape
-    horizon, phases = program.phase_of.size, program.reward.shape[0] // batches
-    here, ahead = np.empty(states), np.empty(states)
-    for n in range(first, last):
-        m, lane = n // lanes, n % lanes
-        for s in range(states):
-            here[s] = program.start[m, s, lane]
-        visits[n * phases : (n + 1) * phases] = 0.0
+    horizon, phases, size = phase_of.size, program.reward.shape[0] // batches, states * lanes
+    start = program.start.reshape(batches, size)
+    here, ahead, busy, seen = np.empty(size), np.empty(size), np.empty(size), np.empty((phases, 2, size))
+    for m in range(first // lanes, (last + lanes - 1) // lanes):
+        for i in range(size):
+            here[i] = start[m, i]
+            for k in range(phases):
+                seen[k, 0, i], seen[k, 1, i] = 0.0, 0.0
         for h in range(horizon):
-            cell, row = n * phases + program.phase_of[h], (m * phases + program.phase_of[h]) * states * 2
-            ahead[:] = 0.0
-            for s in range(states):
-                if here[s] == 0.0:
-                    continue
-                busy = here[s] * (share[m - first // lanes, h, s * lanes + lane] if share.size > 0 else program.uniform[h])
-                for a in range(2):
-                    part = busy if a == 1 else here[s] - busy
-                    visits[cell, s, a] += part
-                    if part > 0.0:
-                        for i in range(begins[row + 2 * s + a], begins[row + 2 * s + a + 1]):
-                            ahead[columns[i]] += part * chances[i, lane]
-            for s in range(states):
-                here[s] = ahead[s]
+            k = phase_of[h]
+            for i in range(size):
+                busy[i] = here[i] * (share[m - first // lanes, h, i] if share.size > 0 else uniform[h])
+            for i in range(size):
+                here[i] -= busy[i]
+                seen[k, 0, i] += here[i]
+                seen[k, 1, i] += busy[i]
+                ahead[i] = 0.0
+            move(program.rows, (m * phases + k) * states * 2, 2, here, busy, ahead)
+            for i in range(size):
+                here[i] = ahead[i]
+        for lane in range(min(lanes, last - m * lanes)):
+            cell = (m * lanes + lane) * phases
+            for k in range(phases):
+                for s in range(states):
+                    for a in range(2):
+                        visits[cell + k, s, a] = seen[k, a, s * lanes + lane]
