@@ -205,8 +205,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:
-        ends = [f"{quote(one.group)} ({_range(one)})" for one in (best, least)]
-        text += f"; judged by each group's own records, most in {ends[0]} and least in {ends[1]}"
+        most, fewest = (f"{quote(one.group)} ({_range(one)})" for one in (best, least))
+        text += f"; judged by each group's own records, most in {most} and least in {fewest}"
     limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
     sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
     harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]

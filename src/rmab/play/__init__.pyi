@@ -8,7 +8,6 @@ from .policy import (
     Rounding as Rounding,
     Rule as Rule,
     begin_episode as begin_episode,
-    check_table as check_table,
     checked_states as checked_states,
 )
 from .rounds import Rounds as Rounds, decisions_of as decisions_of

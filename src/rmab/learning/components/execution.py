@@ -14,7 +14,7 @@ from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, parted
-from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule, check_table
+from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
 from rmab.play.simulation import episode_rewards
 
 KEY = 8  # key of the random stream of probes
@@ -228,8 +228,6 @@ def _may_rest(policy: Policy) -> TypeGuard[IndexPolicy]:
 def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) -> IndexPolicy:
     """Return the policy of shares (C, H, S) under the budget of the view: an exact budget is always spent."""
     view = pools.view
-    if not np.isfinite(share.sum()):  # of blocks, of which there are fewer than arms
-        check_table(share, rounding)
     given: Rule = "fill" if view.exact else rule
     return IndexPolicy.of_steps(_of_arms(pools, share), view.budget, rule=given, rounding=rounding, cost=view.cost)
 
