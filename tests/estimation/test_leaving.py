@@ -161,7 +161,9 @@ def test_optimism_is_what_a_plan_claims_too_much() -> None:
     columns = {"arm": "id", "period": "week", "state": "state", "action": "called"}
     logs = [rmab.data.read_log(table(*rows, names=f"{HEADER},g"), **columns, groups=one) for one in (["g"], [])]
     fits = [rmab.data.fit(one, reward={"s1": 1}) for one in logs]
-    found = [estimate_optimism(one, World.of(one, 10, 12), 0) for one in fits]
-    excess = [one[0] - one[1] for one in found]
+    found = [[estimate_optimism(one, World.of(one, 10, 12), actions, 0) for one in fits] for actions in (120, 60, 0)]
+    excess, half, none = ([one[0] - one[1] for one in several] for several in found)
     assert excess[0] > 0
     assert excess[0] > excess[1]
+    assert half == pytest.approx([one / 2 for one in excess])
+    assert none == [0, 0]  # a plan that acts on nobody claims nothing

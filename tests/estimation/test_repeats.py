@@ -30,7 +30,7 @@ def test_what_the_log_hardly_shows_is_counted_and_stated() -> None:
     before = _earlier(acted, 12)[acted == 1]
     assert (before >= found.most).sum() >= 30 > (before > found.most).sum()
     assert 0 < found.share < 1
-    benefit = world.earned(policy, kernels, (0, 0))[0] - world.baselines(kernels)["nothing"]
+    benefit = world.play(policy, kernels, (0, 0)).mean - world.baselines(kernels)["nothing"]
     assert 0 < found.losses["rotation"] <= found.losses["nothing"] < benefit
     everything = find_repeats(replace(fitted, log=replace(log, action=np.minimum(log.action, 0))), world, policy, kernels, 0)
     assert (everything.most, everything.share) == (-1, 1.0)

@@ -102,8 +102,8 @@ def evaluate(
     world = World.of(fit, places, steps)
     kernels = world.kernels(fit, np.asarray(fit.kernels))
     policy = world.policy(kernels)
-    value, noise, base = _values(fit, world, policy, key)
-    excess = estimate_optimism(fit, world, key)
+    value, noise, actions, base = _values(fit, world, policy, key)
+    excess = estimate_optimism(fit, world, actions, key)
     value, base = value - float(excess[0]), base - excess[1:]
     draws, better = _replicates(fit, world, policy, number, key, progress)
     benefits = {name: _around(value - base[k], draws[:, 0] - draws[:, k + 1]) for k, name in enumerate(BASELINES)}
@@ -132,8 +132,8 @@ def evaluate(
     )
 
 
-def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[float, float, FloatArray]:
-    """Return what the plan earns, how much single runs differ, and what its rivals earn (4,), by the fitted model.
+def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[float, float, float, FloatArray]:
+    """Return what the plan earns, how much single runs differ, its actions, and what its rivals earn (4,), by the model.
 
     Where arms differ, it is the average over what they may be: means of arms differ less than arms do, and in a world in
     which arms are more similar, arms that are helped seem to stay well for longer.
@@ -142,10 +142,11 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
     found = []
     for rng in rngs:
         kernels = world.kernels(fit, np.asarray(fit.kernels), rng)
-        value, noise = world.earned(policy, kernels, (key, 0), WHOLE // len(rngs))
-        found.append([value, noise, *world.baselines(kernels).values()])
-    mean = np.mean(found, axis=0)
-    return float(mean[0]), float(mean[1]), mean[2:]
+        runs = world.play(policy, kernels, (key, 0), WHOLE // len(rngs))
+        noise = float(runs.rewards.std(ddof=1))
+        found.append([runs.mean, noise, float(runs.activations.mean()), *world.baselines(kernels).values()])
+    value, noise, actions, *base = np.mean(found, axis=0)
+    return float(value), float(noise), float(actions), np.array(base)
 
 
 def _ranges(
@@ -159,7 +160,7 @@ def _ranges(
         ends = []
         for upper in (False, True):
             rows = bound_rows(kernels, rank, strength, upper=upper)
-            rivals, earned = world.baselines(rows), world.earned(policy, rows, (key, 0), WORK)[0]
+            rivals, earned = world.baselines(rows), world.play(policy, rows, (key, 0), WORK).mean
             ends.append({name: earned - rivals[name] for name in found})
         for name, several in found.items():
             over = float(excess[0] - excess[1 + BASELINES.index(name)])
@@ -198,8 +199,8 @@ def _replicates(
         group_of = resampler.draw_groups(rng)
         drawn = world.kernels(fit, resampler.draw(rng, group_of), rng, group_of)
         here = world.paying(fit, resampler.draw_pay(rng)) if resampler.learned else world
-        earned = here.earned(policy, drawn, (key, 2, r), WORK)[0]
-        knowing = here.earned(here.policy(drawn), drawn, (key, 2, r), WORK)[0] if REPLAN else earned
+        earned = here.play(policy, drawn, (key, 2, r), WORK).mean
+        knowing = here.play(here.policy(drawn), drawn, (key, 2, r), WORK).mean if REPLAN else earned
         return r, [earned, *here.baselines(drawn).values()], knowing - earned
 
     draws, better = np.empty((number, 1 + len(BASELINES))), np.empty(number)

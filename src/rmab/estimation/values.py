@@ -10,7 +10,7 @@ from rmab.common import FloatArray, IntArray, ReadOnly, frozen, sum_by_group
 from rmab.estimation.fit import Fit
 from rmab.model import Arms, Problem
 from rmab.planners.indices import lagrangian_index
-from rmab.play import IndexPolicy, simulate_many
+from rmab.play import Batch, IndexPolicy, simulate_many
 
 WORK = 3_000_000  # arm-periods that are simulated for one value
 LEAST, MOST = 4, 400  # episodes
@@ -90,14 +90,11 @@ class World(ReadOnly):
         """Plan for kernels (G, S, 2, S)."""
         return lagrangian_index(self.problem(kernels), self.pays)
 
-    def earned(
-        self, policy: IndexPolicy, kernels: FloatArray, key: tuple[int, ...], work: int = WORK
-    ) -> tuple[float, float]:
-        """Return what a policy earns on average in kernels (G, S, 2, S), and how much single runs differ."""
+    def play(self, policy: IndexPolicy, kernels: FloatArray, key: tuple[int, ...], work: int = WORK) -> Batch:
+        """Return what a policy earns in kernels (G, S, 2, S), and how many actions it makes, in some episodes."""
         size = self.belief.shape[0] * self.horizon
         rounds = int(np.clip(work // size, LEAST, MOST))
-        batch = simulate_many(self.problem(kernels), policy, self.pays, np.random.default_rng(key), rounds, threads=1)
-        return batch.mean, float(batch.rewards.std(ddof=1))
+        return simulate_many(self.problem(kernels), policy, self.pays, np.random.default_rng(key), rounds, threads=1)
 
     def baselines(self, kernels: FloatArray) -> dict[str, float]:
         """Return what nothing, rotation, a random draw and the rates of the log earn in kernels (G, S, 2, S): exact."""
