@@ -4,11 +4,12 @@ import json
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from commands import call, refused
 from rmab.common import write_table
-from rmab.data import example_log
+from rmab.data import Fit, example_log
 
 COLUMNS = ("--arm", "id", "--period", "week", "--state", "state", "--action", "called")
 
@@ -44,6 +45,17 @@ def test_a_list_from_a_log_in_one_step_is_that_of_its_model(tmp_path: Path) -> N
     assert "give either MODEL, or --log with its columns" in refused("list", model, "--log", log)
     assert "--log needs --arm, --period, --state and --action" in refused("list", "--log", log)
     assert "give either MODEL" in refused("list")
+
+
+def test_recorded_chances_reach_the_model(tmp_path: Path) -> None:
+    write_log(tmp_path / "log.csv")
+    words = ("fit", tmp_path / "log.csv", *COLUMNS, "--reward", "well=1", "--out", tmp_path / "m.npz")
+    assert call(*words, "--chance", "chance").exit_code == 0
+    known = Fit.load(tmp_path / "m.npz").require_log().chance
+    np.testing.assert_array_equal(np.isnan(known), [False, True] * 60)
+    np.testing.assert_allclose(known[::2], 1 / 3)
+    assert call(*words).exit_code == 0
+    assert Fit.load(tmp_path / "m.npz").require_log().chance is None
 
 
 def test_how_many_weeks_it_takes() -> None:

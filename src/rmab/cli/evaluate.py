@@ -60,7 +60,7 @@ def evaluate(
 
     The output begins with its standing. No benefit is stated if the records do not show that an action helps (not
     shown), or if a check of the log fails (problem). A benefit is promised if actions were drawn at random
-    (`rmab fit --randomised`, or recorded chances); otherwise it is conditional: it holds if no unrecorded reason decided
+    (`rmab fit --randomised`, or `--chance`); otherwise it is conditional: it holds if no unrecorded reason decided
     who got an action. The output shows how much such a reason could change.
     """
     check_since(since, report)

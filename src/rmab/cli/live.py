@@ -56,8 +56,9 @@ def _settings(function: Command) -> Command:
         click.option(
             "--engine",
             metavar="NAME",
-            help="Method that makes the lists: sampled (default: plans with random plausible models), mean (plans with the "
-            "estimate), or the learner thompson, rmab-ucrl or r2mab-ucb.",
+            help="Method that makes the lists. Without --horizon: sampled (the default: plans with random plausible models), "
+            "mean (plans with the estimate), or the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: any learner; "
+            "the default is ucmd.",
         ),
         click.option(
             "--horizon",
@@ -185,7 +186,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     "--all",
     "everybody",
     is_flag=True,
-    help="Write all arms to the file, as `rmab live benefit` needs their states, not only those on the list.",
+    help="Write all arms to the file, not only those on the list: `rmab live benefit` needs the states of all.",
 )
 @skip_option
 @click.option("--ahead", type=whole_number(min=1), help="Number of further periods to issue lists for.")

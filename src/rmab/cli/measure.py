@@ -33,7 +33,6 @@ GAINS = ("all", "chosen", "others")
     type=click.Path(path_type=Path),
     help="List written by `rmab list --all --csv`; may be repeated.",
 )
-@click.option("--chance", metavar="COLUMN", help="Column with the probability of a place, if the log has it.")
 @click.option(
     "--by",
     metavar="COLUMN",
