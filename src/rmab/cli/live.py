@@ -56,7 +56,7 @@ def _settings(function: Command) -> Command:
         click.option(
             "--engine",
             metavar="NAME",
-            help="Method that makes the lists. Without --horizon: sampled (the default: plans with random plausible models), "
+            help="Method that makes the lists. Without --horizon: sampled (default: plans with random plausible models), "
             "mean (plans with the estimate), or the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: any learner; "
             "the default is ucmd.",
         ),
