@@ -36,7 +36,7 @@ DIGITS = 4  # of the largest number in a table; the others have as many decimals
     type=click.Choice(["lagrangian", "occupancy"]),
     default="lagrangian",
     show_default=True,
-    help="lagrangian: value of activating an arm; occupancy: probability that the plan activates it in this state.",
+    help="lagrangian: value of activating an arm; occupancy: share with which the plan activates it in this state.",
 )
 @click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Arm to show, counted from 0; may be repeated.")
 def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> None:

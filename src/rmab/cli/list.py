@@ -107,7 +107,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     type=whole_number(min=0),
     default=10,
     show_default=True,
-    help="Number of runners-up to write to the file, with action = no; the screen shows them below a short list.",
+    help="Number of runners-up to write to the file, with action = no; the screen shows them only if the list is short.",
 )
 @click.option(
     "--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed for ties and drawn places."

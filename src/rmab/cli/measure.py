@@ -36,7 +36,8 @@ GAINS = ("all", "chosen", "others")
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="Column with the rule that gave an arm its place, empty if it has none. Default: arms with the action have one.",
+    help="Column with the rule that gave an arm its place; empty for an arm without a place. Without this option, arms with "
+    "the action count as having a place.",
 )
 @click.option(
     "--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Number of periods from decision to outcome."

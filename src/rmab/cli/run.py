@@ -69,7 +69,8 @@ def run(
     TASK is a name (`rmab tasks`), a file, or a custom module:function. An adversary may follow after @, as a name or
     module:function. LEARNER is a name (`rmab learners`) or a custom module:Class. The same seed gives the same run.
     Regret is what the comparator earns minus what the learner earned; it is negative if the learner earned more. The
-    comparators know everything: O1 and O2 play the same policy in all episodes, O3 may change it in every episode.
+    comparators know everything: O1 is an upper bound on any policy that is the same in all episodes, O2 the best such
+    policy that was found, O3 an upper bound on any policy that may change in every episode.
     """
     from rmab.learning.registry import make_learner
     from rmab.runs.running import run as play
