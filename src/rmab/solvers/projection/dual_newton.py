@@ -106,6 +106,16 @@ class DualNewton(ABC):
             self.v, self.prices = here
             self.look()
 
+    def followed_from(self, marginals: FloatArray) -> FloatArray:
+        """(N,H,S) masses that follow from the first point of these marginals (N,H,S); the current point remains."""
+        here = (self.v.copy(), self.prices.copy())
+        self.open(marginals)
+        self.look()
+        masses = self.followed()
+        self.v, self.prices = here
+        self.look()
+        return masses
+
     @property
     def residual(self) -> float:
         """Largest violation of the optimality conditions at the current point."""

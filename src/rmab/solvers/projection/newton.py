@@ -90,7 +90,6 @@ def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, ne
     uniform = even_masses(program.reach, program.start)
     marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
     newton = new(program, marginals)
-    followed = newton.followed()
     for iterations in range(ITERATIONS + 1):
         if newton.residual <= tolerance:
             return newton, iterations
@@ -100,7 +99,7 @@ def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, ne
             newton.improve()
         elif not _first_step_is_whole(newton):
             # Far from the answer. It tends to lie between a point and what flows from there: try both, and keep the lowest.
-            followed = (1.0 - LOOSE) * followed + LOOSE * uniform
+            followed = (1.0 - LOOSE) * newton.followed_from(marginals) + LOOSE * uniform
             newton.reopen(0.5 * (marginals + followed))
             newton.reopen(followed)
     raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
