@@ -283,7 +283,7 @@ def test_learners_lists_all_with_feedback_privilege_and_paper() -> None:
 
 def test_the_options_of_a_learner_are_shown_with_defaults_and_descriptions() -> None:
     shown = call("learners", "ucmd").stdout
-    assert re.search(r"estimator.doubt +4.0 +number >= 0, <= 1e\+06 +standard errors", shown)
+    assert re.search(r"estimator.doubt +4.0 +number >= 0, <= 1e\+06 +if most rewards", shown)
     assert re.search(r"rounding.rule +fill +fill \| at-most", shown)
     other = call("learners", "ucmd-armab").stdout
     assert re.search(r"epsilon +0.05 +number >= 1e-12, < 1 +probability that a kernel", other)

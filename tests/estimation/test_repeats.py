@@ -38,5 +38,5 @@ def test_what_the_log_hardly_shows_is_counted_and_stated() -> None:
     outcome = evaluate(fitted, 10, horizon=12, replicates=40, checks=())
     assert outcome.repeats is not None
     assert outcome.standing == "conditional"
-    assert any("the log has hardly any of these" in one for one in outcome.sentences())
+    assert any("The log has hardly any such calls" in one for one in outcome.sentences())
     assert outcome.fields()["repeats"]["share"] == outcome.repeats.share

@@ -180,7 +180,7 @@ class TestCommandsAndStudies:
         task = rmab.make_task("deadline-day", arms=3, budget=1, horizon=24, tariff=file)
         assert told["bound"] == pytest.approx(rmab.solvers.solve_fluid(task.problem, task.base_reward).bound)
         shown = CliRunner().invoke(main, ["bound", "deadline-day", "-t", "arms=100", "-t", "horizon=24", "-t", "jobs=[[1]]"])
-        assert "100 arms of 2 states, budget 24 to 32, 24 steps" in shown.output
+        assert "100 arms with 2 states each, budget 24 to 32, 24 steps" in shown.output
         assert "arivals: no such option." in CliRunner().invoke(main, ["plan", "cpap", "-t", "arivals=1"]).output
 
     def test_the_options_of_a_task_are_shown(self) -> None:

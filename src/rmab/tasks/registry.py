@@ -61,10 +61,7 @@ TASKS = TaskRegistry(
     "task",
     [
         _entry(
-            "cpap",
-            "cpap",
-            "Patients with a breathing device (CPAP): each call earns by the patient's adherence (Xiong & Li 2024).",
-            XIONG,
+            "cpap", "cpap", "Patients with a breathing device (CPAP): each call earns by adherence (Xiong & Li 2024).", XIONG
         ),
         _entry("cpap", "cpap-adherence", "CPAP where every patient earns by adherence, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
@@ -156,7 +153,7 @@ def list_tasks() -> dict[str, str]:
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'Patients with a breathing device (CPAP): each call earns by the patient's adherence (Xiong & Li 2024).'
+    'Patients with a breathing device (CPAP): each call earns by adherence (Xiong & Li 2024).'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 

@@ -234,7 +234,8 @@ def _of_shares(pools: Pools, share: FloatArray, rule: Rule, rounding: Rounding) 
 
 def _of_arms(pools: Pools, share: FloatArray) -> FloatArray:
     """(H, N, S) the share of every arm, from that of its block (C, H, S): in the layout of policies."""
-    table, steps = np.empty((share.shape[1], pools.block_of.size, share.shape[2])), share.swapaxes(0, 1)
+    steps = share.swapaxes(0, 1).astype(np.float64, copy=False)  # edited states may have others
+    table = np.empty((share.shape[1], pools.block_of.size, share.shape[2]))
     many = max(LARGE // table[0].size, 1)  # steps at a time, to save memory: NumPy copies what it takes from
     for first in range(0, len(table), many):  # "clip" writes to the table directly; the blocks are valid
         some = slice(first, first + many)
