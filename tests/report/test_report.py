@@ -177,8 +177,8 @@ def test_rewards_are_compared_where_the_adversary_answers_to_play() -> None:
 def test_the_theorem_is_held_against_the_paper_s_learner_only() -> None:
     below = page_words(page(cell("paper", [8.0, 9.0], published=True)))
     assert (
-        "After 1 episode the regret of paper to O1 is 30.0% of the theorem's bound, and stayed below it in all 2 rounds."
-        in below
+        "After 1 episode the regret of paper against O1 is 30.0% of the theorem's bound, "
+        "and stayed below it in all 2 rounds." in below
     )
     above = page_words(page(cell("paper", [4.0, 9.0], published=True)))
     assert any("exceeded it in 1 of 2 rounds" in line for line in above)

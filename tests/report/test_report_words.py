@@ -140,7 +140,8 @@ def test_runs_of_different_versions_are_a_warning() -> None:
 def test_one_of_a_thing_is_not_many() -> None:
     one = summary(page(cell("paper", [8.0], published=True)))
     theory = (
-        "After 1 episode the regret of paper to O1 is 40.0% of the theorem's bound, and stayed below it in the one round."
+        "After 1 episode the regret of paper against O1 is 40.0% of the theorem's bound, "
+        "and stayed below it in the one round."
     )
     assert theory in headline(one)
     assert coverage(one) == "The one run is finished (1 task, 1 learner, 1 round)."

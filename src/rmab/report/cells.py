@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def whole(self) -> Interval:
-        """Regret of the whole run to O1."""
+        """Regret of the whole run against O1."""
         return interval(self.regret("O1")[:, -1])
 
     @cached_property

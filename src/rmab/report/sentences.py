@@ -74,7 +74,7 @@ def _against(page: Page, first: Cell, second: Cell) -> str:
 
 
 def regret_words(page: Page) -> list[str]:
-    """Give the regret of the best learner to O1, and explain a negative one. Adaptive adversaries allow no comparison."""
+    """Give the regret of the best learner against O1, and explain a negative one. Adaptive adversaries allow none."""
     if page.adaptive:
         return ["The adversary reacts to the learner, so each learner met different rewards: compare rewards, not regrets."]
     return [_lost(page.rivals[0], page.rivals[0].relative_to_random("O1"))]
@@ -119,7 +119,8 @@ def _term_words(page: Page) -> list[str]:
         name = TERMS[largest].replace(": ", " (", 1)
         others = "; the other sources offset some of it" if abs(term.mean) > abs(whole.mean) else ""
         sentences.append(
-            f"The regret of {cell.learner} to O1 is {spread(whole)}; its largest source is {name}), {spread(term)}{others}."
+            f"The regret of {cell.learner} against O1 is {spread(whole)}; "
+            f"its largest source is {name}), {spread(term)}{others}."
         )
     return sentences
 
@@ -134,7 +135,7 @@ def theory_words(page: Page) -> list[str]:
     total = cell.rounds.size
     held = "stayed below it" if over == 0 else "exceeded it"
     where = "in the one round" if total == 1 else f"in all {total} rounds" if over == 0 else f"in {over} of {total} rounds"
-    regret = f"the regret of {cell.learner} to O1 is {percent(part)} of the theorem's bound"
+    regret = f"the regret of {cell.learner} against O1 is {percent(part)} of the theorem's bound"
     return [f"After {many(cell.episodes, 'episode')} {regret}, and {held} {where}."]
 
 
