@@ -113,7 +113,7 @@ def test_wrong_tokens_are_slowed_down_and_nobody_else_is(tmp_path: Path) -> None
 def test_other_addresses_need_tokens(tmp_path: Path) -> None:
     with rmab.live.open(f"sqlite:///{tmp_path}/p.db") as store:
         for host in ("0.0.0.0", "::", "192.168.1.4", "example.org"):
-            with pytest.raises(ModelError, match="rmab live token create STORE NAME --role operator"):
+            with pytest.raises(ModelError, match="rmab live token create STORE OWNER --role operator"):
                 check_address(store, host)
         for host in ("127.0.0.1", "::1", "localhost"):
             check_address(store, host)

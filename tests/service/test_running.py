@@ -82,5 +82,5 @@ def test_addresses_of_others_are_refused_without_tokens(tmp_path: Path) -> None:
     path = f"{tmp_path}/p.db"
     found = call("live", "serve", path, "--host", "0.0.0.0")
     assert found.exit_code == 2
-    assert "rmab live token create STORE NAME --role operator" in found.stderr
+    assert "rmab live token create STORE OWNER --role operator" in found.stderr
     assert "give one store" in call("live", "serve").stderr

@@ -36,7 +36,7 @@ DIGITS = 4  # of the largest number in a table; the others have as many decimals
     type=click.Choice(["lagrangian", "occupancy"]),
     default="lagrangian",
     show_default=True,
-    help="lagrangian: value of activating an arm; occupancy: share with which the plan activates it in this state.",
+    help="lagrangian: value of activating an arm; occupancy: probability with which the plan behind the bound activates it.",
 )
 @click.option("--arm", "arms", type=whole_number(min=0), multiple=True, help="Arm to show, counted from 0; may be repeated.")
 def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> None:
@@ -46,8 +46,9 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     most that one more activation at a step can add. An index is the value of activating an arm in a state at a step; a
     good policy activates the arms with the highest indices, up to the budget.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). For a
-    task, the base reward is used, before an adversary changes it; for a file with recorded rewards, their mean.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). The
+    rewards of a task may change from one episode to the next (by its adversary); this command uses those before any
+    change. If a file has recorded rewards, it uses their mean.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid

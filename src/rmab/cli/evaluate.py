@@ -56,12 +56,12 @@ def evaluate(
 ) -> None:
     """Compare the plan of a MODEL to four alternatives: no action, rotation, a random policy, and continuing as in the log.
 
-    The intervals include the estimation error: the arms of the log are resampled and the model is fitted again.
+    The intervals show how much the results vary if the model is fitted to random samples of the arms (--replicates).
 
-    The output begins with its standing. No benefit is stated if the records do not show that an action helps (not
-    shown), or if a check of the log fails (problem). A benefit is promised if actions were drawn at random
-    (`rmab fit --randomised`, or `--chance`); otherwise it is conditional: it holds if no unrecorded reason decided
-    who got an action. The output shows how much such a reason could change.
+    The output begins with a verdict. *Promised*: actions were drawn at random (`rmab fit --randomised`, or `--chance`).
+    *Conditional*: the benefit holds if no unrecorded reason decided who got an action; the output shows how much such a
+    reason could change. *Not shown*: the records do not show that an action helps; there is at most an upper limit.
+    *Problem*: a check of the log fails; there is no single number, only a range.
     """
     check_since(since, report)
     from rmab.estimation.fit import Fit

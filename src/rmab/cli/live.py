@@ -27,7 +27,7 @@ def _settings(function: Command) -> Command:
             multiple=True,
             metavar="STATE=VALUE",
             callback=pairs,
-            help="Reward of a period in this state; may be repeated.",
+            help="What one period in this state counts, for example engaged=1; may be repeated.",
         ),
         click.option(
             "--lookahead", type=whole_number(min=1), default=12, show_default=True, help="Number of periods to plan ahead."
@@ -37,7 +37,8 @@ def _settings(function: Command) -> Command:
             "--control",
             type=click.FloatRange(0, 1),
             default=0.0,
-            help="Share of the arms in a control group, which gets places only by name or by the floor.",
+            help="Share of the arms in a control group. They are on a list only if somebody adds them (`override`) or by "
+            "--floor.",
         ),
         click.option(
             "--random-share",
@@ -56,9 +57,9 @@ def _settings(function: Command) -> Command:
         click.option(
             "--engine",
             metavar="NAME",
-            help="Method that makes the lists. Without --horizon: sampled (default: plans with random plausible models), "
-            "mean (plans with the estimate), or the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: any learner; "
-            "the default is ucmd.",
+            help="Method that makes the lists. Without --horizon: sampled (default: plans with models drawn from those that "
+            "fit the reports, so that uncertain groups are tried, too), mean (plans with the most likely model), or "
+            "the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: any learner; the default is ucmd.",
         ),
         click.option(
             "--horizon",
@@ -87,7 +88,10 @@ def _settings(function: Command) -> Command:
 @click.option("--action", default="call", show_default=True, help="Word for an activation.")
 @_settings
 def create(store: str, name: str, reward: dict[str, float], **options: Any) -> None:
-    """Create the programme NAME. Without --reward, the reward is reported for each arm and period."""
+    """Create the programme NAME.
+
+    Without --reward, you report the reward of each arm and period, in the column `reward` of the files for `tell`.
+    """
     with created(store) as found:
         found.create(name, reward=reward or None, **options)
     say(f"The programme {name} is in {store}.")
@@ -190,7 +194,11 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
 )
 @skip_option
 @click.option("--ahead", type=whole_number(min=1), help="Number of further periods to issue lists for.")
-@click.option("--issued", type=whole_number(min=1), help="Event of a list that was issued ahead and used.")
+@click.option(
+    "--issued",
+    type=whole_number(min=1),
+    help="If people worked from a list of --ahead: its event number (`rmab live events`).",
+)
 @json_option
 def ask(
     store: str,

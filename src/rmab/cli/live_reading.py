@@ -38,7 +38,10 @@ def status(store: str, name: str | None, machine: bool) -> None:
 @click.option("--fallback", is_flag=True, help="Measure the lists of the fallback instead of the planned ones.")
 @json_option
 def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None:
-    """Show the measured benefit of the lists, without a model; the interval is valid at any time."""
+    """Show the measured benefit of the lists, without a model.
+
+    You may look as often as you like: with probability 95%, the interval contains the true benefit at every look.
+    """
     with opened(store, name) as p:
         found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")
@@ -58,9 +61,9 @@ def report(store: str, name: str | None, file: Path) -> None:
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything.
 
-    `same places` is the share of places that go to the same arms. `its list` and `the real list`: how much reward the
-    places given by the index were expected to bring in that period, by the model of that time, on ENGINE's list and on the
-    list that was made.
+    `same places` is the share of places that go to the same arms. `its list` is the reward that the model of that time
+    expected from ENGINE's list in that period, and `the real list` the same for the list that was made. Both count only
+    places given by the index, not those given by a rule, by hand or by a draw.
     """
     with opened(store, name) as p:
         found = p.shadow(engine)

@@ -67,7 +67,7 @@ def check_since(since: Path | None, report: Path | None) -> None:
 def log_options(*, required: bool = True) -> Callable[[Command], Command]:
     """Return a decorator with the options of a log's columns, for `read_columns`."""
     best = "1 in the last of --states, or else in the state that actions make more likely; see the output"
-    rewards = f"Reward of a period in this state; may be repeated. Default: {best}."
+    rewards = f"What one period in this state counts, for example engaged=1; may be repeated. Default: {best}."
     states = "States, the best last: lapsed,engaged. For readings, with lower limits: low=0,ok=3.5."
     groups = "Columns that define groups, separated by commas: age,district."
     options = [
@@ -85,7 +85,9 @@ def log_options(*, required: bool = True) -> Callable[[Command], Command]:
         ),
         _column("reached", "Column with whether the action reached the arm, yes or no."),
         click.option("--group", "groups", multiple=True, metavar="COLUMNS", callback=names_of, help=groups),
-        _column("chance", "Column with the probability that an action was drawn, from 0 to 1, if the log has it."),
+        _column(
+            "chance", "Column with the probability (0 to 1) with which an action was drawn at random, if the log has it."
+        ),
         _column("reward-column", "Column with the reward."),
         click.option("--reward", multiple=True, metavar="STATE=VALUE", callback=pairs, help=rewards),
         click.option("--states", metavar="NAMES", callback=_states, help=states),

@@ -98,7 +98,10 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     ),
 )
 @click.option(
-    "--effect", type=float, required=True, help="Effect of a place on the outcome: 0.1 means 10 more good outcomes in 100."
+    "--effect",
+    type=float,
+    required=True,
+    help="Effect of being on the list (having a place) on the outcome: 0.1 means 10 more good outcomes in 100.",
 )
 @click.option("--budget", type=whole_number(min=1), required=True, help="Number of places per period.")
 @click.option("--arms", type=whole_number(min=2), required=True, help="Number of arms.")
@@ -130,10 +133,9 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 def power(effect: float, shares: list[float], rate: float, deviation: float | None, machine: bool, **design: Any) -> None:
     """Estimate how many periods `rmab measure` needs to show an effect, for several shares of random places.
 
-    The table shows, for each share: how many of the arms that the index chooses are left out per period, for others who
-    are drawn at random; the periods needed; the probability of a result within 26 periods; and the cost per period, in
-    good outcomes lost because of the draw. The intervals are valid at any time, so you may stop as soon as the effect
-    is shown.
+    The table shows, for each share: how many arms per period lose their place to others that are drawn at random; the
+    periods needed; the probability of a result within 26 periods; and the cost per period, in good outcomes lost because
+    of the draw. You may look at the result every week and stop as soon as the effect is shown.
     """
     from rmab.estimation.power import estimate_power
 

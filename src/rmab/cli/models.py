@@ -45,7 +45,7 @@ def model_arguments(command: Callable[..., None]) -> Callable[..., None]:
             help="File with the rewards, .json or .npy: an array arms x states x 2 actions; states x 2 if they are the same "
             "for all arms; arms x phases x states x 2 with phases (docs/time.md).",
         ),
-        seed_option("Random seed of a named task; `plan` simulates with it, too."),
+        seed_option("Random seed."),
         pairs_option("-t", "--task-option", help="Option of a named task; may be repeated."),
         click.option("--json", "machine", is_flag=True, help="Print JSON."),
     )

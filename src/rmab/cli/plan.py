@@ -65,8 +65,9 @@ def plan(
     The output names planners that do not apply to the problem, with the reason. No policy earns more than the bound on
     average; `rmab bound` shows it with prices and indices.
 
-    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). For a
-    task, the base reward is used, before an adversary changes it; for a file with recorded rewards, their mean.
+    PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). The
+    rewards of a task may change from one episode to the next (by its adversary); this command uses those before any
+    change. If a file has recorded rewards, it uses their mean.
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best

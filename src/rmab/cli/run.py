@@ -49,7 +49,8 @@ COMPARATORS = {
 @click.option(
     "--feedback",
     type=click.Choice(["bandit", "active", "full"]),
-    help="Feedback that the learner observes. Default: that of the task, or what the learner needs.",
+    help="Which rewards the learner observes: those of visited pairs of state and action, of visited pairs with action 1, "
+    "or all. Default: as the task says, or what the learner needs.",
 )
 @file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE, .parquet or .csv.")
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")

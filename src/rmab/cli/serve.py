@@ -21,7 +21,7 @@ def _check_there(store: str) -> None:
     ("rmab live serve programme.db", "then open http://127.0.0.1:8321"),
     (
         "rmab live serve programme.db --host 0.0.0.0",
-        "for other machines: needs `rmab live token create`, and HTTPS in front",
+        "in a container; needs a token, and HTTPS in front",
     ),
 )
 @click.argument("store", required=False)

@@ -76,7 +76,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
         (
             records.earlier,
             np.sqrt(records.earlier),
-            f"one earlier {word} than after none, if this grows with the root of their number",
+            f"one earlier {word} than after none, if further ones change it less and less",
         ),
     ):
         part = (before > 0).astype(np.int64)
@@ -197,11 +197,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         text = f"hardly any {word} can be compared with a record without one"
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
     low, high = whole.ends
-    rises = "rises" if whole.value >= 0 else "falls"
-    ends = sorted((low, high) if whole.value >= 0 else (-high, -low))
-    text = (
-        f"{known[0].what} {rises} by {_points(abs(whole.value), fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)})"
-    )
+    change = f"rises by {_points(whole.value, fit)}" if whole.value >= 0 else f"changes by {_points(whole.value, fit)}"
+    text = f"{known[0].what} {change} ({_number(low, fit)} to {_number(high, fit)})"
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:

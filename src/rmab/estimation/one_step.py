@@ -233,8 +233,8 @@ def _describe(fit: Fit, found: OneStep) -> str:
     return (
         "A check one step ahead, with records of arms that the plan was not made from: where the log happened to decide as "
         f"the plan would have, {form(found.value)} ({form(found.low)} to {form(found.high)}) {what}. The model predicts "
-        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (After weighting, the "
-        f"check is as precise as {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
-        f"{fit.words.action}s go to groups and states in which the log has some. In the group and state where the "
-        f"log agrees least often with the plan, {least} of the records have the plan's decision.)"
+        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (Not all "
+        f"records agree with the plan: the check is as precise as one with {found.effective:,.0f} of the {found.records:,}. "
+        f"{found.overlap:.0%} of the plan's {fit.words.action}s go to groups and states in which the log has some. In the "
+        f"group and state with the least agreement, {least} of the records have the plan's decision.)"
     )

@@ -223,8 +223,8 @@ class Evaluation:
         less = {name: (self.benefits[name].value - lost, self.benefits[name].high) for name, lost in one.losses.items()}
         left = {name: self._three(Estimate(value, value, high), "+")[0] for name, (value, high) in less.items()}
         return (
-            f"{one.share:.0%} of the planned {self.word}s are number {one.most + 2} or later within {self.horizon} "
-            f"{self.period_word}s for whoever gets them. The log has hardly any such {self.word}s; the model assumes that "
+            f"{one.share:.0%} of the planned {self.word}s go to arms that have had {one.most + 1} or more in the last "
+            f"{self.horizon} {self.period_word}s. The log has hardly any such {self.word}s; the model assumes that "
             f"they work like the others. If they changed nothing, the gain would be {left['rotation']} {self.unit} over "
             f"rotation, and {left['nothing']} over no {self.word}s."
         )

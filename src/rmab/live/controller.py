@@ -282,7 +282,7 @@ class Controller:
             sequence, now = ledger.sequence, self.config.rhythm.current()
             first, _ = self.p.known_budget(now) or (0, 0)
             budgets = np.array([ledger.budget(first + k) for k in range(self.config.lookahead)], dtype=np.float64)
-        self._ignorance = model.ignorance
+        self._ignorance = model.ignorance or "the first plan is not ready yet"
         if not model.ignorance:
             group_of = np.array([groups.get(one, 0) for one in self.group_names], dtype=np.int64)
             belief = np.eye(len(self.config.states))[self._states]

@@ -112,6 +112,7 @@ def tell_sheet(
     def line_of(found: Any) -> Any:
         return sheet.line_of(places[found])
 
+    given = key
     try:
         key = key or _file_key(p, "tell" if reason is None else "correct", period, sheet)
         event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run or bool(misplaced), skip=skip)
@@ -121,7 +122,10 @@ def tell_sheet(
     except ModelError as error:
         if error.code != "key-reused":
             raise
-        what = f"this file was already used with another reason (event {error.location['event']}); use the same reason"
+        what, cure = "this file was already used with another reason", "use the same reason"
+        if given is not None:
+            what, cure = f"the key {given!r:.60} was already used for another request", "use a new key"
+        what = f"{what} (event {error.location['event']}); {cure}"
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     if misplaced:
         raise LogError(sheet.path, misplaced)

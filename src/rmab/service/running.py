@@ -38,7 +38,7 @@ def check_address(store: Store, host: str) -> None:
     if not is_loopback(host) and not any(one.is_valid for one in list_tokens(store.engine)):
         raise ModelError(
             f"{host}: others could reach it, but the store has no valid token; create one first: "
-            "rmab live token create STORE NAME --role operator",
+            "rmab live token create STORE OWNER --role operator",
             code="no-tokens",
             option="host",
         )
