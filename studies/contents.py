@@ -91,10 +91,11 @@ def whole_runs(found: Found, *, changing: bool = False) -> str:
             known = [f"`{cell.learner}`", str(cell.rounds.size), f"{cell.totals.mean():,.0f}"]
             shares = [per_cent(cell.relative_to_random(to)) for to in (("O1", "O3") if changing else ("O1",))]
             shares.append(per_cent(cell.relative("O1")))
-            lines.append([*known, *shares, by_parts(cell), milliseconds([cell])])
+            lines.append([*known, *shares, by_parts(cell), *([] if changing else [milliseconds([cell])])])
         third = ["to O3, % of random"] if changing else []
         head = ["learner", "rounds", "reward in all", "regret against O1, % of random", *third, "% of O1"]
-        parts.append(rows([*head, "by fifths of the run, % of random", "ms / episode"], lines, 1))
+        times = [] if changing else ["ms / episode"]
+        parts.append(rows([*head, "by fifths of the run, % of random", *times], lines, 1))
         parts.append("\n".join(f"- {sentence}" for sentence in page_words(page)) + "\n")
     return "\n".join(parts)
 

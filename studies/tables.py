@@ -154,13 +154,13 @@ def regrets(learners: list[str], tasks: list[str], cells: Cells, to: str, base: 
         if there:
             rounds = "-".join(map(str, sorted({cell.rounds.size for cell in there})))
             shown = [standing(cells.get((task, label)), to, told.get((task, label))) for task in tasks]
-            lines.append([label, *shown, rounds, milliseconds(there)])
+            lines.append([label, *shown, rounds])
     what = (
         "reward"
         if all(cell.adaptive for (task, _), cell in cells.items() if task in tasks)
         else f"regret against {to}, % of random"
     )
-    return rows([what, *heads_of(tasks), "rounds", "ms / episode"], lines, 1)
+    return rows([what, *heads_of(tasks), "rounds"], lines, 1)
 
 
 def differences(learners: list[str], tasks: list[str], cells: Cells, base: str = "ucmd") -> str:

@@ -1,6 +1,6 @@
 """What each component of `ucmd` costs and buys, for docs/learning_tables.md."""
 
-from tables import Found, apart, heads_of, made_by, milliseconds, rows, told_from
+from tables import Found, apart, heads_of, made_by, rows, told_from
 
 from rmab.report.statistics import Paired
 
@@ -14,10 +14,9 @@ def exchanged(found: Found) -> str:
         pairs = [(task, told[task, label]) for task, one in cells if one == label and (task, label) in told]
         costs = [said(found, task, pair) for task, pair in pairs if pair.is_significant and pair.difference.mean < 0]
         buys = [said(found, task, pair) for task, pair in pairs if pair.is_significant and pair.difference.mean > 0]
-        mine = [cell for (_, one), cell in cells.items() if one == label]
         if pairs:
-            lines.append([label, "; ".join(costs) or "nothing", "; ".join(buys) or "nothing", milliseconds(mine)])
-    head = ["switched off or exchanged", "what it costs", "what it buys", "ms / episode"]
+            lines.append([label, "; ".join(costs) or "nothing", "; ".join(buys) or "nothing"])
+    head = ["switched off or exchanged", "what it costs", "what it buys"]
     return "\n".join([rows(head, lines, 3), made_by(found)])
 
 

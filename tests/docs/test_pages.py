@@ -43,9 +43,9 @@ def test_the_learning_tables(tmp_path: Path, pages: dict[str, Any]) -> None:
     page = (tmp_path / "learning_tables.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("## ")]
     assert heads == ["## cpap", "## cpap-adherence", "## By hand"]
-    assert "| regret against O1, % of random | ramp | rounds | ms / episode |" in page
-    assert "| regret against O3, % of random | ramp | rounds | ms / episode |" in page
-    assert "| reward | adaptive | rounds | ms / episode |" in page  # whose regrets cannot be compared
+    assert "| regret against O1, % of random | ramp | rounds |" in page
+    assert "| regret against O3, % of random | ramp | rounds |" in page
+    assert "| reward | adaptive | rounds |" in page  # whose regrets cannot be compared
     differences = page.partition("percentage points above `ucmd`")[2].partition("\n\n")[0]
     assert "| random |" in differences
     assert "oracle" not in differences
@@ -258,7 +258,7 @@ def test_what_parts_of_ucmd_cost_and_buy_is_said_where_it_can_be_told(tmp_path: 
     found = tables.Found.of(tmp_path / "ucmd-parts")
     table = ucmd_page.exchanged(found)
     (line,) = (one for one in table.splitlines() if one.startswith("| blind |"))
-    _, label, costs, buys, _, _ = (one.strip() for one in line.split("|"))
+    _, label, costs, buys, _ = (one.strip() for one in line.split("|"))
     assert label == "blind"
     assert [one.split()[0] for one in costs.split("; ")] == ["ramp", "adaptive", "swim@ramp"]
     assert "adaptive -" in costs
