@@ -140,6 +140,7 @@ def test_a_budget_that_another_process_lowers_is_noticed(p: Any, tmp_path: Path)
         until(lambda: not c.decide([0] * 10).safe)
         other.programme("p").set_budget(1)
         until(lambda: len(c.decide([0] * 10).active) == 1)
+        assert not c.decide([0] * 10).safe
 
 
 def test_a_programme_of_a_service_is_refused(tmp_path: Path) -> None:
@@ -183,3 +184,4 @@ def test_events_of_others_trigger_a_plan(p: Any, tmp_path: Path) -> None:
         until(lambda: c.decide([0] * 10).warning == "no report shows the effect of an action yet")
         p.tell(0, [{"arm": f"spot {k}", "state": ("low", "high")[k % 2], "executed": k % 2} for k in range(10)])
         until(lambda: not c.decide([0] * 10).safe)
+        assert c.decide([0] * 10).warning == ""
