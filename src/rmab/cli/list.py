@@ -55,8 +55,8 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
         ),
         ("rmab list model.npz --csv w12.csv --all --since w11.csv", "with the changes since the previous list"),
         (
-            "rmab list model.npz --floor 26 --cap district=north=20",
-            "nobody waits longer than half a year; at most 20 in the north",
+            "rmab list model.npz --floor 26 --cap district=north=30",
+            "nobody waits longer than half a year; at most 30 in the north",
         ),
         ("rmab list model.npz --cost costs.csv --budget 700", "interventions that cost 700 together at most"),
         (
@@ -99,7 +99,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     "--random-share",
     type=click.FloatRange(0, 1),
     default=0.0,
-    help="Share of the places to draw at random, so that the effect can be measured; at most half are drawn.",
+    help="Share of the places to draw at random, so that the effect can be measured; more than 0.5 counts as 0.5.",
 )
 @click.option(
     "--next",

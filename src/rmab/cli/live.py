@@ -81,7 +81,7 @@ def _settings(function: Command) -> Command:
     "--every",
     default="week",
     show_default=True,
-    help="Length of a period: week, day, month, number, '2 weeks', '5 minutes'.",
+    help="Length of a period: week, day, month, '2 weeks', '5 minutes'; or `number`, for periods 1, 2, 3.",
 )
 @click.option("--start", help="A period to count from, if a period is several weeks or days.")
 @click.option("--zone", default="", help="Time zone, for example Europe/Berlin.")

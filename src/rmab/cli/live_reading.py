@@ -1,6 +1,7 @@
 """`rmab live`: commands that read a programme: status, benefit, reports and copies."""
 
 import json
+import math
 from pathlib import Path
 
 import click
@@ -63,7 +64,8 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
 
     `same places` is the share of places that go to the same arms. `its list` is the reward that the model of that time
     expected from ENGINE's list in that period, and `the real list` the same for the list that was made. Both count only
-    places given by the index, not those given by a rule, by hand or by a draw.
+    places given by the index, not those given by a rule, by hand or by a draw; "-" means that there was no model. `why the
+    fallback` says why ENGINE could not have made a plan; it is empty if it could.
     """
     with opened(store, name) as p:
         found = p.shadow(engine)
@@ -71,7 +73,7 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
         print_json(vars(found))
         return
     columns = zip(found.periods, found.agreement, found.promised, found.own_promise, found.fallbacks, strict=True)
-    rows = [(one, f"{a:.0%}", f"{mine:.3g}", f"{own:.3g}", why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
+    rows = [(one, f"{a:.0%}", *map(_known, (mine, own)), why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
     print_table(
         f"{engine}, compared with the decisions",
         ("period", "same places", "its list", "the real list", "why the fallback"),
@@ -79,6 +81,10 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
         left=5,
     )
     say(f"{found}.")
+
+
+def _known(number: float) -> str:
+    return "-" if math.isnan(number) else f"{number:.3g}"
 
 
 @command()

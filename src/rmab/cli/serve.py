@@ -19,15 +19,15 @@ def _check_there(store: str) -> None:
 
 @command(
     ("rmab live serve programme.db", "then open http://127.0.0.1:8321"),
-    (
-        "rmab live serve programme.db --host 0.0.0.0",
-        "in a container; needs a token, and HTTPS in front",
-    ),
+    ("rmab live serve programme.db --host 0.0.0.0", "in a container; needs a token, and HTTPS in front"),
 )
 @click.argument("store", required=False)
 @click.option("--store", "url", help="Store (a file or postgresql://...), if not given as the argument.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other than 127.0.0.1 needs a token."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; any that other machines can reach needs a token.",
 )
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="Port to listen on.")
 @click.option(

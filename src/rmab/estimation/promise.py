@@ -174,7 +174,9 @@ class Evaluation:
     def caveats(self) -> list[str]:
         """What stated benefits take for granted: that repeated actions work, no unrecorded reasons, and the rest."""
         found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
-        needed = f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole effect"
+        needed = (
+            f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole average effect of {self._an}"
+        )
         least = f"; from k = {self.gate.e_low:.1f} on, the effect is no longer significant"
         needed += f"{least if self.gate.e_low > 1 else ''}."
         known = f"That {self.word}s were drawn at random is {self.design}. " if self.design else ""
