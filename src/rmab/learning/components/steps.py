@@ -12,6 +12,7 @@ import numpy as np
 
 from rmab.common import FloatArray, check_memory, frozen
 from rmab.errors import ModelError
+from rmab.learning.compiled.tilting import tilted_flow
 from rmab.learning.components.base import RewardEstimate, Step, StepResult
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
@@ -60,7 +61,8 @@ class Active(Step):
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
-        return self._kept(project_uniform(pools, sets, self._budget(pools)), {})
+        plan, table = _uniform(pools, sets, self._budget(pools))
+        return self._kept(plan, table, {})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Tilt the last plan and project it."""
@@ -71,16 +73,18 @@ class Active(Step):
         mixed = flow if share == 0.0 else (1.0 - share) * flow + share / (pools.view.states**2 * 2)
         if self.centred or exponent.max() > STEEP:
             exponent = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
-        reference = np.maximum(mixed, FLOOR)
-        reference *= np.exp(exponent)[..., np.newaxis]  # in place: with many states, a second table takes longer than exp
-        return self._kept(_projected(pools, sets, reference, episode.mass, self._budget(pools)), own)
+        table = np.empty_like(flow)
+        tilted_flow(mixed, FLOOR, np.broadcast_to(np.exp(exponent), flow.shape[:4]), table)
+        return self._kept(_projected(pools, sets, table, episode.mass, self._budget(pools)), table, own)
 
     def _budget(self, pools: Pools) -> FloatArray:
         view = pools.view
         return view.budgets.astype(np.float64) if self.coupled else np.full(view.horizon, float(view.arms))
 
-    def _kept(self, plan: Projection, own: Memory) -> StepResult:
-        return StepResult(plan.mass, plan.iterations, {"flow": plan.z, **own})
+    def _kept(self, plan: Projection, table: FloatArray, own: Memory) -> StepResult:
+        """Keep the flow z in the table that was the reference: with many states, new memory takes longer than arithmetic."""
+        flow = np.multiply(plan.mass[..., np.newaxis], plan.kernel, out=table)
+        return StepResult(plan.mass, plan.iterations, {"flow": flow, **own})
 
 
 @configured
@@ -167,11 +171,17 @@ def fitting_beta(pools: Pools, plan: Projection, direction: FloatArray, part: fl
 
 def project_uniform(pools: Pools, sets: TransitionSets, budget: FloatArray | None = None) -> Projection:
     """Return the projection of the uniform occupancy, the plan before any reward is known."""
+    return _uniform(pools, sets, budget)[0]
+
+
+def _uniform(pools: Pools, sets: TransitionSets, budget: FloatArray | None) -> tuple[Projection, FloatArray]:
+    """Return the projection of the uniform occupancy, and the table that was its reference."""
     view = pools.view
     shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
     numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
     check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
-    return _projected(pools, sets, np.full(shape, 1.0 / (view.states**2 * 2)), None, budget)
+    table = np.full(shape, 1.0 / (view.states**2 * 2))
+    return _projected(pools, sets, table, None, budget), table
 
 
 def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
@@ -186,6 +196,8 @@ def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, directi
 def _projected(
     pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
+    """Project the reference, which may be overwritten."""
     view = pools.view
     limit = view.budgets if budget is None else budget
-    return project_onto(reference, sets, pools.start, limit, phase_of=view.phase_of, weights=pools.weights, warm=warm)
+    many, phase_of = pools.weights, view.phase_of
+    return project_onto(reference, sets, pools.start, limit, phase_of=phase_of, weights=many, warm=warm, overwrite=True)

@@ -138,11 +138,12 @@ class CompactNewton(ManyStates):
         follow_compact(self.program, self.compact, share, mass)
         return mass
 
-    def kernel(self) -> FloatArray:
-        """(N,H,S,2,S) the kernel at the point."""
-        kernel = np.empty(self.program.reference.shape)
-        self.each(lambda first, last: write_kernel(self.program, self.compact, first, last, kernel))
-        return kernel
+    def rows(self, table: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the kernel (N,H,S,2,S) at the point, and of every row what its sum is off, and its product with v."""
+        kernel = np.empty(self.program.reference.shape) if table is None else table
+        off, lean = np.empty_like(self.primal.mass), np.empty_like(self.primal.mass)
+        self.each(lambda first, last: write_kernel(self.program, self.compact, first, last, self.v, kernel, off, lean))
+        return kernel, off, lean
 
 
 def _places(compact: Compact, first: int, last: int) -> Compact:

@@ -74,8 +74,11 @@ class DualNewton(ABC):
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
 
     @abstractmethod
-    def solution(self) -> Solution:
-        """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
+    def solution(self, table: FloatArray | None = None) -> Solution:
+        """Return the feasible primal point of the dual one; SolverError where a row is no distribution.
+
+        table (N,H,S,2,S): where the kernel may be written.
+        """
 
     @abstractmethod
     def kernel(self) -> FloatArray:

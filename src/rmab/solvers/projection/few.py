@@ -105,7 +105,7 @@ class FewStates(DualNewton):
         few_flow(self.few, self.rows, lines(masses))
         return masses
 
-    def solution(self) -> Solution:
+    def solution(self, table: FloatArray | None = None) -> Solution:  # noqa: ARG002
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
         masses = self._flow()
         spent, off = few_spent(self.few, self.rows, lines(self.v), lines(masses))

@@ -96,25 +96,32 @@ class ManyStates(DualNewton):
         mass /= weights[:, np.newaxis, np.newaxis, np.newaxis]
         return mass
 
+    def rows(self, table: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:  # noqa: ARG002
+        """Return the kernel (N,H,S,2,S) at the point, and of every row what its sum is off, and its product with v.
+
+        table: where the kernel may be written, if it is not there yet.
+        """
+        kernel = self.primal.kernel
+        return kernel, np.abs(kernel.sum(axis=4) - 1.0), np.einsum("nhsay,nhy->nhsa", kernel, self.v[:, 1:])
+
     def kernel(self) -> FloatArray:
         """(N,H,S,2,S) the kernel at the point."""
-        return self.primal.kernel
+        return self.rows()[0]
 
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
         masses: FloatArray = self.flow_masses().sum(axis=3)
         return masses
 
-    def solution(self) -> Solution:
+    def solution(self, table: FloatArray | None = None) -> Solution:
         """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
         self.__dict__.pop("factors", None)  # half as large as z, or as large: make room
-        kernel, phi = self.kernel(), self.primal.phi
-        off = np.abs(kernel.sum(axis=4) - 1.0).max(axis=3) * self.program.reach
+        kernel, off, lean = self.rows(table)
+        off = off.max(axis=3) * self.program.reach
         if not off.max() <= OFF:
             n, h, s = np.argwhere(~(off <= OFF))[0]
             raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {off[n, h, s]:.1e}")
-        cost = phi + np.einsum("nhsay,nhy->nhsa", kernel, self.v[:, 1:])
-        mass = self.flow_masses()
+        cost, mass = self.primal.phi + lean, self.flow_masses()
         spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
         return Solution(mass, kernel, float(self.program.weights @ spent))
 

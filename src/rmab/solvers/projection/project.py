@@ -212,10 +212,12 @@ def project_onto(
     cost: ArrayLike | None = None,
     warm: Projection | FloatArray | None = None,
     tolerance: float = 1e-8,
+    overwrite: bool = False,
 ) -> Projection:
     """Project reference (N,H,S,2,S) onto the occupancies whose kernels lie in the sets, boxes or balls; see `project`.
 
-    The sets are of N*K cells, K phases of every arm.
+    The sets are of N*K cells, K phases of every arm. overwrite: the kernel may be written over the reference, which with
+    many states saves the time that it takes to get the memory.
     """
     wanted = as_tolerance(tolerance, "tolerance")
     program = make_program(reference, sets, start, budget, weights, phase_of, cost)
@@ -223,7 +225,7 @@ def project_onto(
     if unit != 1.0:
         with np.errstate(over="ignore"):  # a budget beyond all numbers is enough for everybody
             program = program._replace(budget=np.minimum(program.budget / unit, SUMMED), cost=program.cost / unit)
-    answer = _answer(*_solved(program, _masses(program, warm), wanted))
+    answer = _answer(*_solved(program, _masses(program, warm), wanted), overwrite=overwrite)
     return answer if unit == 1.0 else replace(answer, prices=frozen(answer.prices / unit))
 
 
@@ -249,11 +251,12 @@ def _solved(program: Program, warm: FloatArray | None, tolerance: float) -> tupl
     return minimise_dual(program, warm, tolerance)
 
 
-def _answer(newton: DualNewton, iterations: int) -> Projection:
+def _answer(newton: DualNewton, iterations: int, *, overwrite: bool) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    mass, kernel, spent = newton.solution()
-    value = spent + float(program.weights @ program.reference.sum(axis=(1, 2, 3, 4)))
+    constant = float(program.weights @ program.reference.sum(axis=(1, 2, 3, 4)))
+    mass, kernel, spent = newton.solution(program.reference.view() if overwrite else None)
+    value = spent + constant
     gap = spent + newton.value  # both without the constant, which may dwarf them
     potentials = newton.by_arm(newton.v)[:, :-1].copy()
     return Projection(

@@ -311,9 +311,26 @@ def follow_compact(program: Program, compact: Compact, share: FloatArray, mass: 
                 mass[n, h + 1, y, 0] = max(mass[n, h + 1, y, 0] + common * tilted[n, h, y], 0.0)
 
 
+@compiled_in_any_order
+def sums(row: FloatArray, v: FloatArray) -> tuple[float, float]:
+    """Return the sum of a row (S,) and its product with v (S,)."""
+    total, product = 0.0, 0.0
+    for y in range(row.size):
+        total += row[y]
+        product += row[y] * v[y]
+    return total, product
+
+
 @compiled
-def write_kernel(program: Program, compact: Compact, first: int, last: int, kernel: FloatArray) -> None:
-    """Write the rows of arms first..last-1 into kernel (N,H,S,2,S); those without mass get some kernel of their set."""
+def write_kernel(
+    program: Program, compact: Compact, first: int, last: int, v: FloatArray, kernel: FloatArray, off: FloatArray,
+    lean: FloatArray,
+) -> None:  # fmt: skip
+    """Write the rows of arms first..last-1 into kernel (N,H,S,2,S); those without mass get some kernel of their set.
+
+    Of every row also: by how much its sum is off 1, and its product with the potentials v (N,H+1,S) of the next step; both
+    (N,H,S,2), and taken while the row is in the cache.
+    """
     _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, p = compact
     horizon, states = program.reach.shape[1], program.reach.shape[2]
     row = np.empty((6, states))
@@ -327,12 +344,13 @@ def write_kernel(program: Program, compact: Compact, first: int, last: int, kern
                         kernel[n, h, s, a, y] = multiple * tilted[n, h, y]
                     for k in range(begin[r], begin[r] + counts[r]):
                         kernel[n, h, s, a, state[k]] = p[k]
-                    if program.reach[n, h, s] and not (a == 1 and program.idle[h]):
-                        continue
-                    count = program.counts[cell, s, a]
-                    for k in range(count):
-                        y = program.successors[cell, s, a, k]
-                        row[LOW, k], row[HIGH, k] = program.low[cell, s, a, y], program.high[cell, s, a, y]
-                    some_row(row, count)
-                    for k in range(count):
-                        kernel[n, h, s, a, program.successors[cell, s, a, k]] = row[P, k]
+                    if not program.reach[n, h, s] or (a == 1 and program.idle[h]):
+                        count = program.counts[cell, s, a]
+                        for k in range(count):
+                            y = program.successors[cell, s, a, k]
+                            row[LOW, k], row[HIGH, k] = program.low[cell, s, a, y], program.high[cell, s, a, y]
+                        some_row(row, count)
+                        for k in range(count):
+                            kernel[n, h, s, a, program.successors[cell, s, a, k]] = row[P, k]
+                    total, lean[n, h, s, a] = sums(kernel[n, h, s, a], v[n, h + 1])
+                    off[n, h, s, a] = abs(total - 1.0)
