@@ -47,8 +47,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     good policy activates the arms with the highest indices, up to the budget.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). The
-    rewards of a task may change from one episode to the next (by its adversary); this command uses those before any
-    change. If a file has recorded rewards, it uses their mean.
+    rewards of a task may change from one episode to the next (by its adversary); this command uses the base rewards,
+    which the adversary has not changed. If a file has recorded rewards, it uses their mean.
     """
     from rmab.planners.indices import lagrangian_index, occupancy_index
     from rmab.solvers.fluid.fluid import solve_fluid

@@ -11,6 +11,7 @@ from rmab.cli.live_group import Command, command, created, examples_of, json_opt
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
+from rmab.errors import many
 
 SHOWN = 20  # maximum number of printed rows
 LACKING = {"start": "a known state at the start of the period", "executed": "executed", "state": "a state at its end"}
@@ -264,7 +265,8 @@ def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, sk
         sheet = read_sheet(file)
         count, event = tell_sheet(p, period, sheet, dry_run=dry_run, skip=skip)
         lacking = {} if dry_run else find_uncounted(p, period, sheet.columns["arm"])
-    say(f"{count:,} reports of {period} are {'fine' if dry_run else f'stored (event {event})'}.")
+    verb = "is" if count == 1 else "are"
+    say(f"{many(count, 'report')} of {period} {verb} {'fine' if dry_run else f'stored (event {event})'}.")
     if lacking:
         why = ", ".join(f"{number:,} without {LACKING[what]}" for what, number in lacking.items())
         some = sum(lacking.values())

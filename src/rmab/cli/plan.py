@@ -66,8 +66,8 @@ def plan(
     average; `rmab bound` shows it with prices and indices.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). The
-    rewards of a task may change from one episode to the next (by its adversary); this command uses those before any
-    change. If a file has recorded rewards, it uses their mean.
+    rewards of a task may change from one episode to the next (by its adversary); this command uses the base rewards,
+    which the adversary has not changed. If a file has recorded rewards, it uses their mean.
     """
     from rmab.common import Stored
     from rmab.planners.plan import plan as find_best

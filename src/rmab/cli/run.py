@@ -116,6 +116,8 @@ def _print(played: "RunResult", summary: dict[str, Any], save: Path | None) -> N
     sizes += f", {many(episodes, 'episode')}"
     title = f"{summary['learner']} on {summary['task']}: {sizes}, {summary['feedback']} feedback, seed {summary['seed']}"
     terms = "Term0 to Term3, the decomposition of Xiong & Li (docs/explanation/paper.md), add up to the regret against O1."
+    if not all(math.isfinite(value) for value in summary["terms"].values()):
+        terms = "Term0 to Term3 need a learner that plans by occupancies and estimates rewards; this one does not."
     notes = [OF_RANDOM, OF_REWARD, terms]
     if played.task.adversary.adaptive:
         notes.append("The adversary reacts to the learner: compare the rewards of learners, not their regrets.")

@@ -91,7 +91,7 @@ def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]
     for one in found:
         share = 100 * one.cost / one.total if one.total > 0 else 0.0
         warnings.append(
-            f"{one.group} gets {one.places} of {one.of} {words.action}s and makes up {one.part:.0%} of the total. "
+            f"{one.group} gets {one.places} of {one.of} {words.action}s, with {one.part:.0%} of the arms. "
             f"In proportion, it would get {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} "
             f"({share:.0f}% less)"
         )

@@ -86,7 +86,7 @@ def _visits(fit: Fit, log: Log) -> Check:
     if little:
         text = f"{len(little)} of {visits.size} combinations of group, state and action have fewer than {FEW} records, and "
         text += f"borrow from other groups: {list_some(little, 4)}"
-        return Check(name, float(visits.min()), WATCH, text, "use fewer or larger groups, if these are not needed")
+        return Check(name, float(visits.min()), WATCH, text, "use fewer, larger groups, if you do not need the present ones")
     return Check(name, float(visits.min()), FINE, f"every group, state and action was seen; {least}")
 
 
@@ -102,7 +102,10 @@ def _order(fit: Fit, log: Log) -> Check:
         return Check(name, np.nan, UNKNOWN, f"too few stretches of three {unit}s without a gap", LATER)
     if test.verdict == FINE:
         return Check(
-            name, test.effect, FINE, f"where arms go depends on their state now, hardly on the one before ({test.numbers})"
+            name,
+            test.effect,
+            FINE,
+            f"where arms go depends on their state now, not significantly on the one before ({test.numbers})",
         )
     text = f"where arms go also depends on the state of the {unit} before ({test.numbers}): arms of a group differ, or the "
     return Check(
@@ -116,12 +119,11 @@ def _change(fit: Fit, log: Log) -> Check:
     name = "change over time"
     if test.freedom == 0:
         return Check(name, np.nan, UNKNOWN, "too few records in one of the halves", LATER)
-    text = f"first half against second half of the log ({test.numbers})"
+    text = f"in the first and the second half of the log ({test.numbers})"
     if test.verdict == FINE:
-        return Check(name, test.effect, FINE, f"arms behave alike in both: {text}")
-    return Check(
-        name, test.effect, test.verdict, f"arms behave differently: {text}", "remove old records from the log and fit again"
-    )
+        return Check(name, test.effect, FINE, f"arms behave alike {text}")
+    advice = "remove old records from the log and fit again"
+    return Check(name, test.effect, test.verdict, f"arms behave differently {text}", advice)
 
 
 def _missing(fit: Fit, log: Log) -> Check:
@@ -147,7 +149,7 @@ def _missing(fit: Fit, log: Log) -> Check:
     gaps = {
         why: max(several) - min(several) for (why, several), test in zip(rates.items(), tests, strict=True) if test.p < SURE
     }
-    text = f"after {share:.1%} of the records the next {unit} was not seen"
+    text = f"{share:.1%} of the records are not followed by one of the next {unit}"
     worst = max(gaps, key=lambda why: gaps[why], default="")
     if gaps and gaps[worst] > LOST:
         text += f": {min(rates[worst]):.0%} to {max(rates[worst]):.0%}, depending on {worst}"
@@ -164,7 +166,7 @@ def _missing(fit: Fit, log: Log) -> Check:
         name,
         share,
         WATCH if often else FINE,
-        f"{text}, whatever the state and the action",
+        f"{text}, about as often after every state and action",
         "fill records in" if often else "",
     )
 
@@ -228,7 +230,7 @@ def _predictions(fit: Fit, log: Log, seed: int) -> list[Check]:
             far = ACTIONS_OFF
         verdict = FINE if beyond < OFF or p >= SURE else WATCH if beyond < far else PROBLEM
         off = "were right, within chance variation" if p >= SURE else f"were off by {100 * beyond:.1f} points, beyond chance"
-        words = f"a model of the time before predicted the last {last}: its probabilities {off}"
+        words = f"a model of the earlier records predicted the last {last}: its probabilities {off}"
         words += f" (p = {p:.2g}, {rows.sum():,} records)"
         found.append(
             Check(

@@ -76,7 +76,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
         (
             records.earlier,
             np.sqrt(records.earlier),
-            f"one earlier {word} than after none, if further ones change it less and less",
+            f"one earlier {word} than after none, assuming that each further one changes the effect by less",
         ),
     ):
         part = (before > 0).astype(np.int64)
@@ -128,7 +128,7 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
     same = f"the same {unit}, time in the programme and chance" if records.chance is not None else ""
     same = same or f"the same {unit} and time in the programme"
-    text = f"{_points(whole.value, fit)} if compared within {same}, {_points(pooled.value, fit)} over all (p = {p:.2g})"
+    text = f"{_points(whole.value, fit)} if compared within {same}, {_points(pooled.value, fit)} overall (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
         return Check(name, gap, FINE, f"no sign that {word}s went where everybody does better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
@@ -198,7 +198,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
     low, high = whole.ends
     change = f"rises by {_points(whole.value, fit)}" if whole.value >= 0 else f"changes by {_points(whole.value, fit)}"
-    text = f"{known[0].what} {change} ({_number(low, fit)} to {_number(high, fit)})"
+    text = f"{known[0].what} {change} (95% interval {_number(low, fit)} to {_number(high, fit)})"
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
     if len(known) > 1:
@@ -209,7 +209,11 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]
     unsure, unseen = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
-        text += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
+        text += (
+            f"; in {unsure} of {len(known)} groups it may be nothing (by intervals that hold for all groups at once)"
+            if len(known) > 1
+            else "; it may be nothing"
+        )
     if harm:
         text += f"; it seems to harm in {list_some([one.group for one in harm])}"
     if unseen:

@@ -231,10 +231,11 @@ def _describe(fit: Fit, found: OneStep) -> str:
     verdict = "which agrees" if found.agrees else "a difference beyond its 95% interval, as one in twenty are by chance"
     least = f"{100 * found.least:.2g}%"
     return (
-        "A check one step ahead, with records of arms that the plan was not made from: where the log happened to decide as "
-        f"the plan would have, {form(found.value)} ({form(found.low)} to {form(found.high)}) {what}. The model predicts "
-        f"{form(found.model)}, {verdict}; in the whole log it was {form(found.logged)}. (Not all "
-        f"records agree with the plan: the check is as precise as one with {found.effective:,.0f} of the {found.records:,}. "
-        f"{found.overlap:.0%} of the plan's {fit.words.action}s go to groups and states in which the log has some. In the "
-        f"group and state with the least agreement, {least} of the records have the plan's decision.)"
+        "A check one step ahead (the arms are split into two halves, and the records of each half test a plan made from the "
+        f"other): where the log happened to decide as the plan would have, {form(found.value)} ({form(found.low)} to "
+        f"{form(found.high)}) {what}. The model predicts {form(found.model)}, {verdict}; in the whole log it was "
+        f"{form(found.logged)}. (Not all of the {found.records:,} records agree with the plan, so the check is only as "
+        f"precise as one with {found.effective:,.0f} that do. {found.overlap:.0%} of the plan's {fit.words.action}s go to "
+        "groups and states in which the log has some. In the group and state with the least agreement, "
+        f"{least} of the records have the plan's decision.)"
     )

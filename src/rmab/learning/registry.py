@@ -52,7 +52,12 @@ LEARNERS = Registry(
         _entry("random", "a random set of arms at every step", target="oracle:RandomLearner"),
         _entry("round-robin", "all arms in turn, B at every step", target="planned:RoundRobin"),
         _entry("myopic", "gain in this and the next reward", target="planned:MyopicLearner", privileged=ALL),
-        _entry("whittle", "Whittle indices of every step", target="planned:WhittleLearner", privileged=ALL),
+        _entry(
+            "whittle",
+            "Whittle indices of every step (the planner whittle-finite)",
+            target="planned:WhittleLearner",
+            privileged=ALL,
+        ),
         _entry("lagrangian", "gain at the fluid plan's prices", target="planned:LagrangianLearner", privileged=ALL),
         _entry("planner", "any planner of `rmab planners`", target="planned:PlannerLearner", privileged=ALL),
         _entry("oracle", "fixed index policy of the fluid plan", privileged=ALL),

@@ -109,8 +109,8 @@ def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
         record, seen = ledger.decisions[period], transitions(ledger, period)
         open_ = [n for n in record.rules if seen.executed[n] < 0 and n not in ledger.cell(period).missing]
         if period < max(missing) and open_:
-            what = f"whether {len(open_)} of {len(record.rules)} decisions of {ledger.label(period)} were carried out"
-            found.append(Finding("yellow", f"{what} was not reported; their transitions are not counted"))
+            what = f"no report says whether {len(open_)} of {len(record.rules)} decisions were carried out"
+            found.append(Finding("yellow", f"{ledger.label(period)}: {what}; their transitions are not counted"))
     return found
 
 

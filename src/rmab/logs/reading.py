@@ -282,7 +282,7 @@ def _sort_records(
         rows = order[[k, k + 1]]
         key[rows] = key[rows[0]] if key[rows[0]] >= 0 else len(wrong)
         if key[rows[0]] == len(wrong):
-            what = f"arm {quote(ids[arm_of[rows[0]]])} has more than one row for {label(int(period[rows[0]]))}"
+            what = f"arm {quote(ids[arm_of[rows[0]]])} has more than one row for period {label(int(period[rows[0]]))}"
             wrong.append((len(wrong), what))
     findings.add_each(key, wrong, "duplicate-record")
     late = np.flatnonzero(same & (np.diff(order) < 0)) + 1

@@ -30,8 +30,8 @@ from rmab.tasks.spots import Spots, by_phase, kernel, names_of, range_of, reward
 from rmab.tasks.tariff import DAY, read_tariff
 
 TIMED = "a number, or one per phase"
-STAYS_HELP = "probabilities of stays of 1..D slots; by default uniform on 1 to 12"
-NEEDS_HELP = "probabilities of needs of 1..L units; by default uniform on 1 to 9"
+STAYS_HELP = "probabilities of stays of 1..D steps; by default uniform on 1 to 12"
+NEEDS_HELP = "probabilities of needs of 1..L units of energy; by default uniform on 1 to 9"
 JOBS_HELP = "joint probabilities of stay and need, instead of dwell and load"
 Limit = Annotated[
     Any, Numbers("a whole number, or one per phase or step", "maximum number of spots that are charged at a step")
@@ -40,7 +40,7 @@ Arrival = Annotated[Any, Numbers(TIMED, "probability that a vehicle arrives at a
 Dwell = Annotated[Any, Numbers("probabilities (D,), or (K, D) by phase", STAYS_HELP, 2)]
 Load = Annotated[Any, Numbers("probabilities (L,), or (K, L) by phase", NEEDS_HELP, 2)]
 Jobs = Annotated[Any, Numbers("probabilities (D, L), or (K, D, L) by phase", JOBS_HELP, 3)]
-Pay = Annotated[Any, Numbers(TIMED, "pay of a unit")]
+Pay = Annotated[Any, Numbers(TIMED, "pay per unit of energy")]
 Penalty = Annotated[Any, Numbers(TIMED, "penalty of a departure, times the square of the units left")]
 TariffOption = Annotated[
     Any, Numbers(TIMED, "price of the energy of a unit; a file is CSV with the columns time,price", file=True)

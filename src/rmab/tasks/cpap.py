@@ -24,7 +24,7 @@ NOISE = 0.1
 EFFECT = (0.05, 0.5)
 RANGE = (0.0, 4.5)
 
-Patients = Annotated[int, Field(ge=2, multiple_of=2, description="number of patients, half of each cluster")]
+Patients = Annotated[int, Field(ge=2, multiple_of=2, description="number of patients: half usually adhere, half do not")]
 
 
 def cpap(seed: int, *, arms: Patients = 20, budget: Budget = 10, horizon: Horizon = 50) -> Posed:

@@ -61,20 +61,23 @@ TASKS = TaskRegistry(
     "task",
     [
         _entry(
-            "cpap", "cpap", "Patients with a breathing device (CPAP): each call earns by adherence (Xiong & Li 2024).", XIONG
+            "cpap",
+            "cpap",
+            "Patients with a breathing device (CPAP): calls to patients who adhere earn more (Xiong & Li 2024).",
+            XIONG,
         ),
-        _entry("cpap", "cpap-adherence", "CPAP where every patient earns by adherence, called or not."),
+        _entry("cpap", "cpap-adherence", "CPAP where all patients who adhere earn more, called or not."),
         _entry("charging", "deadline", "Electric-vehicle charging: 100 identical spots, 30 chargers.", XIONG, episodes=100),
         _entry(
             "charging",
             "deadline-day",
-            "A day at a fast charger: two peaks of arrivals, a tariff, less power for hours.",
+            "A day at a fast charger: two peaks of arrivals, a tariff, and less power for some hours.",
             episodes=20,
         ),
         _entry(
             "counterexamples",
             "split",
-            "The best plan activates a part of each of two kinds of arm; the B highest shares are worse at any N.",
+            "Ranking arms by the plan's activation shares stays suboptimal, however many arms there are.",
         ),
         _entry("kinds", "swim", "Chains that pay only at the far end, after several right actions in a row.", episodes=60),
         _entry(
@@ -153,7 +156,7 @@ def list_tasks() -> dict[str, str]:
     --------
     >>> import rmab
     >>> rmab.list_tasks()["cpap@switching"]
-    'Patients with a breathing device (CPAP): each call earns by adherence (Xiong & Li 2024).'
+    'Patients with a breathing device (CPAP): calls to patients who adhere earn more (Xiong & Li 2024).'
     """
     return {one: entry.summary for entry in TASKS.entries() for one in names_of(entry)}
 
