@@ -45,9 +45,9 @@ class Program(click.Group):
                 say(traceback.format_exc(), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 raise
-            from rmab.common.extras import named
+            from rmab.common.extras import as_missing_extra
 
-            raise _failure(named(error) if isinstance(error, Exception) else error) from error
+            raise _failure(as_missing_extra(error) if isinstance(error, Exception) else error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit as click does, but with our exit codes and one-line errors."""

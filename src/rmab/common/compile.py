@@ -16,7 +16,7 @@ import llvmlite
 import numba
 
 from rmab.common import machine_code
-from rmab.common.machine_code import Dispatcher, Store, opened
+from rmab.common.machine_code import Dispatcher, Store, prepare_folder
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -27,7 +27,7 @@ def _folder() -> Path | None:
     package = Path(__file__).parents[1]
     for source in sorted([Path(__file__), Path(machine_code.__file__), *package.glob("**/compiled/*.py")]):
         digest.update(source.read_bytes())
-    return opened(digest.hexdigest()[:16])
+    return prepare_folder(digest.hexdigest()[:16])
 
 
 _FOLDER = _folder()

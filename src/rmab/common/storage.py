@@ -25,8 +25,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rmab.common.checks import check_memory
-from rmab.common.files import SUFFIXES, check_suffix, parsed_json, read_file, write_atomically
-from rmab.errors import FileError, ModelError, raised_as
+from rmab.common.files import SUFFIXES, check_suffix, parse_json, read_file, write_atomically
+from rmab.errors import FileError, ModelError, raise_as
 
 Fields = dict[str, Any]
 EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # number types without loss in Python
@@ -180,7 +180,7 @@ class Stored(ABC):
     @classmethod
     def _build(cls, fields: Fields, name: str) -> Self:
         known = check_fields(cls.FORMAT, fields, name)
-        with raised_as(None, f"{name}: ", path=name):
+        with raise_as(None, f"{name}: ", path=name):
             return cls.from_fields(known)
 
 
@@ -242,7 +242,7 @@ def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
 
 def check_fields(form: Format, fields: Fields, name: str) -> Fields:
     """Return the fields without `kind` and `format`, upgraded to this version; raise FileError if they are not valid."""
-    with raised_as(FileError, f"{name}: ", path=name):
+    with raise_as(FileError, f"{name}: ", path=name):
         return _upgrade(form, fields)
 
 
@@ -288,7 +288,7 @@ def _kind_in_words(found: object) -> str:
 
 def parse(content: bytes, name: str, suffix: str) -> Fields:
     """Return all fields of a file, including `kind` and `format`; raise FileError if it is not a file of the library."""
-    with raised_as(FileError, f"{name}: ", path=name):
+    with raise_as(FileError, f"{name}: ", path=name):
         try:
             return _parse_json(content) if suffix == ".json" else _parse_npz(content)
         except MemoryError as error:
@@ -297,7 +297,7 @@ def parse(content: bytes, name: str, suffix: str) -> Fields:
 
 def _parse_json(content: bytes) -> Fields:
     try:
-        fields = parsed_json(content.decode())
+        fields = parse_json(content.decode())
     except ValueError as error:
         raise FileError(f"not JSON ({error})") from error
     if not isinstance(fields, dict):

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transf
 
 import numpy as np
 
-from rmab.common import Registry, checked, schema
+from rmab.common import Registry, checked_options, schema
 from rmab.errors import ModelError
 
 Preset = Literal["theory", "tuned"]
@@ -86,7 +86,7 @@ class Configured:
     def __post_init__(self) -> None:
         """Check the options against their types and limits."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-        for name, value in checked(type(self).__name__, schema(type(self)), given).items():
+        for name, value in checked_options(type(self).__name__, schema(type(self)), given).items():
             object.__setattr__(self, name, value)
 
     @property

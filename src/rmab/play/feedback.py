@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen
-from rmab.errors import FeedbackError, many, raised_as, wrong_shape
+from rmab.errors import FeedbackError, many, raise_as, wrong_shape
 from rmab.model import (
     Limit,
     View,
@@ -67,7 +67,7 @@ class Feedback(ReadOnly):
     def __init__(
         self, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, budget: ArrayLike | None = None
     ) -> None:
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             number, where, active = as_integer(episode, "episode"), _whole(states, "states"), _binary(actions)
             steps, arms = active.shape
             paid = as_floats(rewards, "rewards")
@@ -104,7 +104,7 @@ class Feedback(ReadOnly):
         feedback = cls(episode, trajectory.states, trajectory.actions, (), budget)
         _check_places(view, feedback)
         shown = _shown(view, feedback.states, feedback.actions)
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             table = bare(as_floats(reward, "reward"), 4)
         if table.shape != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
@@ -130,7 +130,7 @@ class Feedback(ReadOnly):
         table = np.full(shape_of(view.phases, view.arms, view.states, 2), np.nan)
         whole = cls(episode, states, actions, table, budget)
         _check_trajectory(view, whole)
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             paid = as_floats(rewards, "rewards")
         if paid.shape != whole.actions.shape:
             raise wrong_shape(FeedbackError, "rewards", f"(H, N) = {whole.actions.shape}", paid.shape)
@@ -246,7 +246,7 @@ def _check_budget(view: View, feedback: Feedback) -> None:
     actions, steps = feedback.actions, len(feedback.actions)
     budgets: FloatArray | IntArray = view.budgets[:steps]
     if feedback.budget is not None:
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             budgets = limits_of(checked_limits(feedback.budget, view.arms, steps, view.cost), steps)
     if view.weights is not None:
         spent = (actions * costs_in(view.weights, view.steps[:steps, np.newaxis], feedback.states[:-1])).sum(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
-from rmab.errors import PolicyError, raised_as
+from rmab.errors import PolicyError, raise_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.index_policy import IndexPolicy
@@ -79,7 +79,7 @@ class Rounds:
         strict: raise BudgetExceeded if they exceed the budget, PolicyError if they are fewer than an exact one.
         """
         if type(actions) is not np.ndarray:  # a plain array has no mask
-            with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+            with raise_as(PolicyError, f"step {self.step}: ", step=self.step):
                 check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import rmab
-from rmab.common import check_memory, cores, parsed_json, require, write_atomically
+from rmab.common import check_memory, cores, parse_json, require, write_atomically
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, read_failures
 from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path
@@ -83,7 +83,7 @@ class Results:
         """Open the folder of a study that was run, at least in part."""
         path = Path(folder) / "study.json"
         try:
-            whole = parsed_json(path.read_text(encoding="utf-8"))
+            whole = parse_json(path.read_text(encoding="utf-8"))
             check_format(path, whole.get("format", 1))
             return cls(Path(folder), Study.model_validate(whole["study"]))
         except NewerFormatError:

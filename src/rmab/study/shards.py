@@ -13,7 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmab.common import parsed_json, write_atomically
+from rmab.common import parse_json, write_atomically
 from rmab.errors import FileError
 
 KEY = b"rmab"
@@ -59,7 +59,7 @@ def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
     """Return the provenance in a schema's metadata; raise ValueError if it is missing or was changed."""
-    found = parsed_json((schema.metadata or {}).get(KEY, b"null").decode())
+    found = parse_json((schema.metadata or {}).get(KEY, b"null").decode())
     if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
         raise ValueError("its provenance is missing or was changed")
     return found

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rmab.common import Reference, check_memory, expect, parsed_json, parsed_toml, path_of
+from rmab.common import Reference, check_memory, expect, parse_json, parse_toml, path_of
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
@@ -61,7 +61,7 @@ class Job:
         """Parse the text of `to_text`."""
         expect(text, str, "the text of a job")
         try:
-            fields = parsed_json(text)
+            fields = parse_json(text)
             task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
             return cls(task=task, learner=learner, **fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -246,7 +246,7 @@ def _digest(content: object) -> str:
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        return parsed_toml(text)
+        return parse_toml(text)
     except ValueError as error:
         raise FileError(f"{source}: not TOML ({error})") from error
 
