@@ -106,7 +106,7 @@ class TaskRounds(Rounds):
             and `paid` (R, N): active arms, numbers of dropped requests, and rewards of arms, NaN if the task's feedback
             hides them. At the end of an episode also `bound`, if requested.
         """
-        active = self.requested(requests, strict=self.over_budget == "error")
+        active = self.checked_actions(requests, strict=self.over_budget == "error")
         earned, paid, dropped = self.advance(active)
         if self.task.feedback == "active":
             paid[~active] = np.nan

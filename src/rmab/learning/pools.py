@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen
-from rmab.model import View, by_step, cells, masses_of, parted
+from rmab.model import View, by_step, cells, masses_of, split_cells
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
@@ -154,7 +154,7 @@ class Pools:
 
     def of_arms(self, table: NDArray[Any], part_of: IntArray) -> NDArray[Any]:
         """(N, ...), or (N, K, ...) with phases: a table by arm, from a table by cell, of its groups or payoffs (N,)."""
-        return np.asarray(parted(table, self.view.phases)[part_of])
+        return np.asarray(split_cells(table, self.view.phases)[part_of])
 
     def in_own_units(self, values: FloatArray) -> FloatArray:
         """(N, S, 2), or (N, K, S, 2): rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""

@@ -258,9 +258,9 @@ class Adversary(ReadOnly, ABC):
                 raise ModelError(f"an adaptive adversary needs the visits before episode {t}", episode=number)
             counts = np.zeros(self.base.shape, dtype=np.int64)
         chosen = self.choose(number, counts if self.adaptive else None)
-        return frozen(chosen) if is_builtin(self) else self._checked(number, chosen)
+        return frozen(chosen) if is_builtin(self) else self._checked_reward(number, chosen)
 
-    def _checked(self, t: int, chosen: ArrayLike) -> FloatArray:
+    def _checked_reward(self, t: int, chosen: ArrayLike) -> FloatArray:
         """Validate the rewards of a custom adversary and return them as read-only, or raise ModelError."""
         what = f"{type(self).__name__}: the rewards of episode {t}"
         table = as_floats(chosen, what)

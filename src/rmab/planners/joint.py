@@ -10,7 +10,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.model import Problem, by_phase, parted, table_of
+from rmab.model import Problem, by_phase, split_cells, table_of
 from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
@@ -53,7 +53,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
     """
     if not few_joint_states(problem):
         raise ModelError(f"the joint process has more than {LARGEST:,} pairs of state and set of arms")
-    pays = parted(checked_table(problem, reward, "joint_visits"), problem.phases)
+    pays = split_cells(checked_table(problem, reward, "joint_visits"), problem.phases)
     process = _Joint(problem, pays.reshape(problem.arms.count, problem.phases, problem.arms.states, 2))
     return process.visits(process.choices())
 

@@ -86,7 +86,7 @@ class Feedback(ReadOnly):
         """
         states, actions = trajectory.states.astype(np.int64), trajectory.actions
         feedback = cls.__new__(cls)
-        feedback._fill(episode, states, actions, np.where(_shown(view, states, actions), reward, np.nan), None)
+        feedback._fill(episode, states, actions, np.where(_revealed_mask(view, states, actions), reward, np.nan), None)
         object.__setattr__(feedback, "_view", view)
         return feedback
 
@@ -103,7 +103,7 @@ class Feedback(ReadOnly):
         expect(trajectory, Trajectory, "trajectory")
         feedback = cls(episode, trajectory.states, trajectory.actions, (), budget)
         _check_places(view, feedback)
-        shown = _shown(view, feedback.states, feedback.actions)
+        shown = _revealed_mask(view, feedback.states, feedback.actions)
         with raise_as(FeedbackError):
             table = bare(as_floats(reward, "reward"), 4)
         if table.shape != shown.shape:
@@ -159,7 +159,7 @@ class Feedback(ReadOnly):
         shape = shape_of(phases, view.arms, view.states, 2)
         if self.rewards.shape != shape:
             raise wrong_shape(FeedbackError, "rewards", shape, self.rewards.shape)
-        known, shown = ~np.isnan(self.rewards), _shown(view, self.states, self.actions)
+        known, shown = ~np.isnan(self.rewards), _revealed_mask(view, self.states, self.actions)
         for at in np.argwhere(known != shown)[:1]:
             missing, hidden = "was visited, but its reward is missing", f"is not revealed under {view.feedback} feedback"
             wrong = f"rewards: {place(at, phases)} {missing if shown[tuple(at)] else hidden}"
@@ -280,7 +280,7 @@ def _pairs_of(view: View, states: NDArray[np.integer], actions: BoolArray) -> In
     return pairs_of(states, actions, (view.phases, view.states), view.steps)
 
 
-def _shown(view: View, states: NDArray[np.integer], actions: BoolArray) -> BoolArray:
+def _revealed_mask(view: View, states: NDArray[np.integer], actions: BoolArray) -> BoolArray:
     """(N, [K,] S, 2) which rewards the feedback mode reveals."""
     shown = np.zeros(shape_of(view.phases, view.arms, view.states, 2), dtype=bool)
     if view.feedback == "full":

@@ -11,7 +11,7 @@ from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sa
 from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
-from rmab.model import Problem, by_step, parted
+from rmab.model import Problem, by_step, split_cells
 from rmab.solvers.compiled.dynamics import backward
 from rmab.solvers.fluid.optimistic import OptimisticFluid, solve_optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
@@ -85,7 +85,7 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
     1 if activating gains more than its price under the plan's kernels, otherwise 0. Equal shares are ranked by that gain.
     """
     view, blocks = pools.view, sets.take(pools.group)
-    low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
+    low, high, pays = (split_cells(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
     size = (pools.start, pools.budget, view.horizon, pools.weights * pools.cost)
     plan = solve_optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, exact=view.exact, tolerance=1e-4)
     paid = by_step(pools.pays(estimate), pools.weights.size, view.steps)

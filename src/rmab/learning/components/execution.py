@@ -13,7 +13,7 @@ from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.model import Arms, parted
+from rmab.model import Arms, split_cells
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
 from rmab.play.simulation import episode_rewards
 
@@ -259,7 +259,7 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    problem = view.problem(Arms.trusted(sealed(parted(kernels, view.phases)), pools.block_of))
+    problem = view.problem(Arms.trusted(sealed(split_cells(kernels, view.phases)), pools.block_of))
     policies = _of_shares(pools, highest, "auto", "top"), _of_shares(pools, share, "fill", "dependent")
     reward = pools.of_arms(paid, pools.payoff_of)
     streams = np.random.PCG64((REPLAY_KEY, *draw_key)).random_raw(8 * REPLAYS).reshape(REPLAYS, 2, 4)  # as random_streams

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, ReadOnly, as_tolerance, check_memory, expect, frozen, sealed
 from rmab.errors import ModelError, SolverError
-from rmab.model import Problem, by_step, cells, parted
+from rmab.model import Problem, by_step, cells, split_cells
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
@@ -172,7 +172,7 @@ def _solved_by(problem: Problem, blocks: Blocks, method: str, tolerance: float) 
 def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
     """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it matches, or a new one."""
     if given is None:
-        return solve_fluid(problem, parted(reward, problem.phases))
+        return solve_fluid(problem, split_cells(reward, problem.phases))
     expect(given, Fluid, "fluid")
     given.check_made_for(problem, reward)
     return given
