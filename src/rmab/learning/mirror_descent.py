@@ -32,7 +32,7 @@ from rmab.learning.components.base import (
     StepResult,
 )
 from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import Execution, Probes, rested, rested_first
+from rmab.learning.components.execution import Execution, Probes, rest_in_first_episode, rest_worthless
 from rmab.learning.pools import Episode, Observations, Pools
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
 from rmab.model import Problem, View
@@ -124,8 +124,8 @@ class MirrorDescent(Learner):
         rewards = check_memory(components.estimator, components.estimator.begin(pools))
         plan = check_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
         return {
-            **_named(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
-            **_planned(plan),
+            **_prefix_names(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
+            **_plan_arrays(plan),
         }
 
     @property
@@ -137,12 +137,12 @@ class MirrorDescent(Learner):
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
         pools, known = Pools.of(view), (state.of("refresh"), state.of("sets"), state.episode)
         sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
-        return self._executed(state, pools, self._again(state, pools, sets))
+        return self._make_episode_plan(state, pools, self._again(state, pools, sets))
 
     def decide(self, state: State) -> EpisodePlan:
         """Execute the plan."""
         pools = Pools.of(state.view)
-        return self._executed(state, pools, self._plan(state, pools))
+        return self._make_episode_plan(state, pools, self._plan(state, pools))
 
     def _plan(self, state: State, pools: Pools) -> StepResult:
         """Return the current plan, stored or recomputed."""
@@ -155,17 +155,19 @@ class MirrorDescent(Learner):
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> StepResult:
         return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
-    def _executed(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
+    def _make_episode_plan(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
         """Return the policy of a plan, including its probes."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # shares are in the policy, and may be large
         worthless = self._components.step.worthless(state.of("step"), pools)
         if worthless is not None:
             tried = pools.of_arms(state.arrays["sets.counts"][:, :, 1].sum(axis=2), pools.group_of)
-            policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis])
+            policy = rest_worthless(
+                policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis]
+            )
         prices, draw_key = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         if worthless is not None and state.episode == 0:
-            policy = rested_first(policy, pools, draw_key)
+            policy = rest_in_first_episode(policy, pools, draw_key)
         return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, draw_key), *rest)
 
     def _policy(self, pools: Pools, plan: StepResult) -> Policy:
@@ -185,8 +187,8 @@ class MirrorDescent(Learner):
         plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
-        named = _named(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
-        kept = {**named, **known, **_planned(plan)}
+        named = _prefix_names(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
+        kept = {**named, **known, **_plan_arrays(plan)}
         return {**dict.fromkeys(state.arrays), **kept}  # arrays that are no longer stored are removed
 
     def _sets(
@@ -223,14 +225,14 @@ class MirrorDescent(Learner):
         return self._policy(pools, plan), mass
 
 
-def _named(**memories: Memory) -> Arrays:
+def _prefix_names(**memories: Memory) -> Arrays:
     """Return the arrays of components, prefixed with the component's name."""
     return {f"{part}.{name}": array for part, memory in memories.items() for name, array in memory.items()}
 
 
-def _planned(plan: StepResult) -> Arrays:
+def _plan_arrays(plan: StepResult) -> Arrays:
     kept = {} if plan.mass is None else {"mass": plan.mass}
-    return {**kept, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
+    return {**kept, "iterations": np.array(plan.iterations), **_prefix_names(step=plan.memory)}
 
 
 def _with_zeros(pools: Pools, estimate: RewardEstimate) -> RewardEstimate:

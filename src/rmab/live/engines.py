@@ -147,7 +147,7 @@ def _by_learner(
     paid = (worth_of(ledger)[:, np.newaxis] - view.low) / (view.high - view.low)
     arrays = {"counts": counts, "seen": visits[np.newaxis], "paid": (visits * paid)[np.newaxis]}
     assert isinstance(learner, IndexLearner)
-    made = learner._prepared(pools, view, arrays, len(ledger.decisions), config.seed)
+    made = learner._prepare_episode(pools, view, arrays, len(ledger.decisions), config.seed)
     state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **made})
     table = np.asarray(learner.table(state))
     now = table[:, 0] if table.ndim == 3 else table

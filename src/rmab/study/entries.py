@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from rmab.common import Reference
 from rmab.errors import ModelError, is_control
 from rmab.learning.base import Learner
-from rmab.learning.options import Configured, described
+from rmab.learning.options import Configured, describe
 from rmab.learning.registry import LEARNERS, component_options, make_learner
 from rmab.model import ADVERSARIES, FORESEES, FeedbackMode
 from rmab.tasks.definition import Task
@@ -184,7 +184,7 @@ def _options(thing: Configured) -> dict[str, Any]:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(thing)} if is_dataclass(thing) else {}
     kinds, changed = component_options(type(thing)), dict[str, Any]()
     for key, value in thing.options.items():
-        if key in defaults and described(value) == described(defaults[key]):
+        if key in defaults and describe(value) == describe(defaults[key]):
             continue
         if isinstance(value, Configured):
             name = kinds[key].name_of(type(value)) if key in kinds else ""

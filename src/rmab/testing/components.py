@@ -23,7 +23,7 @@ from rmab.learning import (
     StepResult,
     Ucmd,
 )
-from rmab.learning.options import described
+from rmab.learning.options import describe
 from rmab.learning.state import Memory
 from rmab.model import Arms, FeedbackMode, Problem
 from rmab.play import Policy, begin_episode
@@ -116,7 +116,7 @@ def check_refresh(part: Refresh) -> None:
 def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
     copy = copy_of(part, "the component")
-    require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
+    require(describe(copy) == describe(part), f"pickling: a copy is {describe(copy)}, not {describe(part)}")
     # Probes draw random numbers per arm, and would hide a component that does; gains by step need a step that uses them.
     components: dict[str, Any] = {
         "probes": Probes(every=0),

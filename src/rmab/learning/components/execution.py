@@ -74,7 +74,7 @@ class Probes(Component):
         if self.every == 0:
             return {}
         pools = episode.pools
-        end, steps = _led_to(pools, episode.counts)
+        end, steps = _follow_activation(pools, episode.counts)
         paid = ~np.isnan(episode.observed.values[..., 1]) & ~pools.zero[..., 1]
         seen = _by_arm(pools, (paid @ end >= ENOUGH * (~pools.zero[..., 1] @ end)) & paid.max(axis=1))
         surprised = None if estimate.surprised is None else _by_arm(pools, estimate.surprised)
@@ -105,7 +105,7 @@ class Probes(Component):
         return IndexPolicy.of_steps(table, policy.budget, rule=kind[0], rounding=kind[1], cost=kind[2])
 
 
-def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
+def _follow_activation(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
     """Return the final states (S,) of arms that are always active, and the steps until half of them are there.
 
     Pools all arms, with the counts (G, S, 2, S); states without an observed activation are never left.
@@ -184,7 +184,7 @@ class DependentRounding(Execution):
         return self
 
 
-def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
+def rest_in_first_episode(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
     """Return the policy of the first episode: if more than half may be active, a random quarter of the arms is passive.
 
     Otherwise passive transitions would not be observed. The passive arms are drawn at every step.
@@ -199,7 +199,7 @@ def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Pol
     return IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 
-def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
+def rest_worthless(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
     """Return the policy that leaves arms passive whose share is below `worthless` (H,), and that were tried often enough.
 
     tried (N, 1 or H, S): how often an arm was active in a state. Shares to draw stay unchanged.
