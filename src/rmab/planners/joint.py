@@ -76,7 +76,7 @@ class _Joint:
         self.sets: BoolArray = np.array([[n in chosen for n in range(count)] for chosen in every])
         self.shape = (problem.arms.states,) * count
 
-    def moved(self, table: FloatArray, active: BoolArray, phase: int, *, back: bool) -> FloatArray:
+    def move(self, table: FloatArray, active: BoolArray, phase: int, *, back: bool) -> FloatArray:
         """Move masses on by a step, or values back, where these arms (N,) are active."""
         for n, a in enumerate(active.astype(int)):
             kernel = self.kernels[n, phase, :, a]
@@ -94,14 +94,14 @@ class _Joint:
             )
             for k, active in enumerate(self.sets):
                 paid = [self.reward[n, phase, :, int(a)] for n, a in enumerate(active)]
-                worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.moved(values, active, phase, back=True)
-                better = (worth > best) & self.allowed(active, h)
+                worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.move(values, active, phase, back=True)
+                better = (worth > best) & self.within_budget(active, h)
                 best, choice = np.where(better, worth, best), np.where(better, k, choice)
             values = best
             chosen.append(choice)
         return chosen[::-1]
 
-    def allowed(self, active: BoolArray, h: int) -> BoolArray:
+    def within_budget(self, active: BoolArray, h: int) -> BoolArray:
         """(S, ..., S) the joint states in which these arms (N,) are within the budget of step h."""
         problem = self.problem
         if problem.weights is None or problem.weights.ndim == 1:
@@ -119,7 +119,7 @@ class _Joint:
                 part = np.where(choice == k, mass, 0.0)
                 for n, a in enumerate(self.sets[k].astype(int)):
                     occupancy[n, h, :, a] += part.sum(axis=tuple(m for m in range(part.ndim) if m != n))
-                after += self.moved(part, self.sets[k], phase, back=False)
+                after += self.move(part, self.sets[k], phase, back=False)
             mass = after
         counted = occupancy * problem.discounts[:, np.newaxis, np.newaxis]
         return frozen(by_phase(counted, problem.phase_of, problem.phases))
