@@ -49,7 +49,7 @@ def transitions(ledger: Ledger, period: int) -> Transitions:
     return Transitions(before, executed, cells.states(count), listed, cells.rewards(count))
 
 
-def uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str, int]:
+def count_uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str, int]:
     """Return how many of these arms are reported in a period without being counted as a transition yet, by what is unknown.
 
     'start': the state at the start of the period; 'executed'; 'state': the state at its end.

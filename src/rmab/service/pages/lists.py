@@ -43,7 +43,7 @@ def _wishes(ledger: Ledger, period: str) -> dict[str, list[str]]:
     """Return the arms that people added to, and removed from, a list that is not made yet."""
     if not period:
         return {"add": [], "remove": []}
-    add, remove = ledger.forced(ledger.declared.rhythm.number(period))
+    add, remove = ledger.forced_arms(ledger.declared.rhythm.number(period))
     return {"add": sorted(ledger.ids[n] for n in add), "remove": sorted(ledger.ids[n] for n in remove)}
 
 
