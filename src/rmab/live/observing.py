@@ -72,7 +72,7 @@ class Observer:
     """The statistics of a ledger; those of a period are cached until it changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
+        self._counts: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
         self.states: dict[object, Any] = {}  # states of learners in episodes, by their lessons
 
     def statistics(self, ledger: Ledger) -> Statistics:
@@ -125,9 +125,9 @@ class Observer:
         decided = None if record is None else (record.sequence, record.version)
         always = ledger.stays.entering[ALWAYS] if period == ledger.first_period else 0
         key = (versions, decided, ledger.stays.entering[period] + always)
-        found = self._kept.get(period)
+        found = self._counts.get(period)
         if found is None or found[0] != key:
-            found = self._kept[period] = (key, *_count(ledger, transitions(ledger, period)))
+            found = self._counts[period] = (key, *_count(ledger, transitions(ledger, period)))
         return found
 
 

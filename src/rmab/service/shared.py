@@ -67,7 +67,7 @@ class Shared:
 
     def __init__(self, store: Store) -> None:
         self.store = SharedStore(store)
-        self._kept: dict[str, Programme] = {}
+        self._programmes: dict[str, Programme] = {}
         self._frozen: OrderedDict[tuple[str, int], Programme] = OrderedDict()
         self._lock, self._costly = threading.Lock(), threading.Lock()
 
@@ -84,12 +84,12 @@ class Shared:
     def get(self, name: str, as_of: int | None = None) -> Programme:
         """Return a programme, as it is or as it was known after an event."""
         with self._lock:
-            kept = self._kept.get(name)
+            kept = self._programmes.get(name)
         if kept is None:
             kept = SharedProgramme(self.store, name)
             kept.refresh()
             with self._lock:
-                kept = self._kept.setdefault(name, kept)
+                kept = self._programmes.setdefault(name, kept)
         return kept if as_of is None else self._as_of(kept, as_of)
 
     def _as_of(self, p: Programme, sequence: int) -> Programme:

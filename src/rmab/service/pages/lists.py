@@ -26,7 +26,7 @@ PART = 200  # lines on one page
 Text = Annotated[str, Query(max_length=200)]
 
 
-def _decided(p: Programme) -> list[str]:
+def _decided_periods(p: Programme) -> list[str]:
     with p.ledger() as ledger:
         return [ledger.label(one) for one in sorted(ledger.decisions, reverse=True)]
 
@@ -55,7 +55,7 @@ def _event(p: Programme, sequence: int) -> Event | None:
 def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **given: Any) -> Response:
     """Return the page of a list; given: period, search, group, sort, part, and the errors of a form."""
     p = find_programme(request, visitor.account, name, "viewer")
-    periods, found, standing = _decided(p), p.benefit(), p.status()
+    periods, found, standing = _decided_periods(p), p.benefit(), p.status()
     period = given.get("period") or (periods[0] if periods else "")
     decision = p.decision(period) if period in periods else None
     if period and decision is None:
