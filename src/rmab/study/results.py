@@ -159,12 +159,12 @@ class Results:
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return `table` as a data frame."""
-        _needed("pandas")
+        _import_extra("pandas")
         return self.table(columns).to_pandas(self_destruct=True)
 
     def to_xarray(self) -> "xr.Dataset":
         """Return all results as arrays (task, learner, round, episode), NaN for missing runs and episodes."""
-        _needed("xarray")
+        _import_extra("xarray")
         axes = ("task", "learner", "round", "episode")
         frame = self.to_pandas([one.name for one in SCHEMA if one.name in axes or not pa.types.is_string(one.type)])
         tasks, learners = [one.label for one in self.study.tasks], [one.label for one in self.study.learners]
@@ -193,6 +193,6 @@ class Results:
                 yield from zip(piece, pool.map(look, piece), strict=True)
 
 
-def _needed(module: str) -> Any:
+def _import_extra(module: str) -> Any:
     require(module, "this")
     return import_module(module)

@@ -69,7 +69,7 @@ def _checksum(provenance: dict[str, Any]) -> int:
     return crc32(json.dumps(provenance, sort_keys=True).encode())
 
 
-def encoded(table: pa.Table) -> bytes:
+def encode_table(table: pa.Table) -> bytes:
     """Return the table as the content of a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_statistics=False, write_page_checksum=True)

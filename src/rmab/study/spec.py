@@ -165,7 +165,7 @@ class Study(BaseModel):
             raise FileError(
                 f"{source}: cannot be read ({reason}), and is not a built-in study; available: {known}"
             ) from error
-        raw = _parsed(text, str(path))
+        raw = _parse(text, str(path))
         return cls._checked(_from_here(raw, path.parent), str(path))
 
     @classmethod
@@ -226,7 +226,7 @@ def builtin_names() -> tuple[str, ...]:
 def builtin_table(name: str) -> dict[str, Any]:
     """Return the TOML table of a built-in study."""
     text = (resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
-    return _parsed(text, name)
+    return _parse(text, name)
 
 
 def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
@@ -244,7 +244,7 @@ def _digest(content: object) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _parsed(text: str, source: str) -> dict[str, Any]:
+def _parse(text: str, source: str) -> dict[str, Any]:
     try:
         return parse_toml(text)
     except ValueError as error:

@@ -70,7 +70,7 @@ class LocalEngine:
             for worker in crew:
                 worker.start()
             while busy := [worker for worker in crew if worker.alive]:
-                heard = connection.wait([worker.pipe for worker in busy], min(worker.left() for worker in busy))
+                heard = connection.wait([worker.pipe for worker in busy], min(worker.seconds_left() for worker in busy))
                 for worker in busy:
                     if worker.pipe in heard:
                         outcome = worker.heard() if worker.answers() else worker.lost(queue)
@@ -104,7 +104,7 @@ class _Queue:
         fullest = max(self.assigned.values(), key=len)
         return mine.popleft() if mine else fullest.pop() if fullest else None
 
-    def died(self, worker: int, job: Job) -> int:
+    def put_back(self, worker: int, job: Job) -> int:
         """Put back a job whose worker died, unless that happened too often; return the number of deaths."""
         self.deaths[job.id] = self.deaths.get(job.id, 0) + 1
         if self.deaths[job.id] < ATTEMPTS:
@@ -157,7 +157,7 @@ class _Worker:
         with suppress(OSError):  # if the worker has ended, the next read of its pipe shows it
             self.pipe.send(job)
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds until the time limit of the current run."""
         if self.job is None or self.time_limit is None:
             return LONG
@@ -165,7 +165,7 @@ class _Worker:
 
     def overdue(self) -> Outcome | None:
         """Restart the worker if its run exceeds the time limit; the run fails."""
-        if self.job is None or self.left() > 0 or self.pipe.poll():
+        if self.job is None or self.seconds_left() > 0 or self.pipe.poll():
             return None
         job = self.job
         self.stop()
@@ -181,7 +181,7 @@ class _Worker:
             if self.false_starts >= ATTEMPTS:
                 raise StudyError(f"worker {self.number} does not start: {cause}")
         self.pipe.close()
-        deaths = queue.died(self.number, job) if job is not None else 0
+        deaths = queue.put_back(self.number, job) if job is not None else 0
         self.start()
         if job is None or deaths < ATTEMPTS:
             return None
