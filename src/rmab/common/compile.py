@@ -38,10 +38,10 @@ def _jit(function: Function, **options: object) -> Function:
         return function
     given = {"_nrt": True, **options}  # always: what is not given would be that of the caller
     plain = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **given)(function)
-    made = Dispatcher(function, targetoptions=plain.targetoptions)
+    dispatcher = Dispatcher(function, targetoptions=plain.targetoptions)
     if _FOLDER is not None:
-        made._cache = Store(function, _FOLDER)
-    return cast(Function, made)
+        dispatcher._cache = Store(function, _FOLDER)
+    return cast(Function, dispatcher)
 
 
 def compiled(function: Function) -> Function:

@@ -87,7 +87,7 @@ class InnerCompiler(_FunctionCompiler):  # type: ignore[misc]
         flags = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        made = compiler.compile_extra(
+        raw = compiler.compile_extra(
             self.targetdescr.typing_context,
             context,
             self.py_func,
@@ -98,7 +98,7 @@ class InnerCompiler(_FunctionCompiler):  # type: ignore[misc]
             library=InnerLibrary(context.codegen(), name),
             pipeline_class=self.pipeline_class,
         )
-        result = made._replace(entry_point=InnerFunction())
+        result = raw._replace(entry_point=InnerFunction())
         context.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 

@@ -128,8 +128,8 @@ class IndexLearner(Learner):
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Recompute the index for this situation; counts and means do not depend on it."""
-        made = self._prepare_episode(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
-        return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
+        arrays = self._prepare_episode(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
+        return self.decide(replace(state, view=view, arrays={**state.arrays, **arrays}))
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices."""

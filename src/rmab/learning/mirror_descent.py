@@ -187,9 +187,9 @@ class MirrorDescent(Learner):
         plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
-        named = _prefix_names(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
-        kept = {**named, **known, **_plan_arrays(plan)}
-        return {**dict.fromkeys(state.arrays), **kept}  # arrays that are no longer stored are removed
+        memories = _prefix_names(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
+        arrays = {**memories, **known, **_plan_arrays(plan)}
+        return {**dict.fromkeys(state.arrays), **arrays}  # arrays that are no longer stored are removed
 
     def _sets(
         self, pools: Pools, refresh: Memory, known: Memory, episode: int, blocks: IntArray | None = None
@@ -231,8 +231,8 @@ def _prefix_names(**memories: Memory) -> Arrays:
 
 
 def _plan_arrays(plan: StepResult) -> Arrays:
-    kept = {} if plan.mass is None else {"mass": plan.mass}
-    return {**kept, "iterations": np.array(plan.iterations), **_prefix_names(step=plan.memory)}
+    mass = {} if plan.mass is None else {"mass": plan.mass}
+    return {**mass, "iterations": np.array(plan.iterations), **_prefix_names(step=plan.memory)}
 
 
 def _with_zeros(pools: Pools, estimate: RewardEstimate) -> RewardEstimate:

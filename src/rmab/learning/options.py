@@ -50,12 +50,12 @@ def option(
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 def configured(cls: Class) -> Class:
     """Make the annotated attributes of a class its options: keywords of the constructor, checked, listed by `help`."""
-    made: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
-    head, mark, examples = cleandoc(made.__doc__ or "").partition("\n\nExamples\n")
-    listed = [_describe_option(one) for one in fields(made) if one.metadata.get("description")]
+    result: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
+    head, mark, examples = cleandoc(result.__doc__ or "").partition("\n\nExamples\n")
+    listed = [_describe_option(one) for one in fields(result) if one.metadata.get("description")]
     sections = [head, "Parameters\n----------\n" + "\n".join(listed)] if listed else [head]
-    made.__doc__ = "\n\n".join(sections) + mark + examples
-    return cast(Class, made)
+    result.__doc__ = "\n\n".join(sections) + mark + examples
+    return cast(Class, result)
 
 
 def _describe_option(one: Any) -> str:
@@ -78,8 +78,8 @@ class Configured:
 
     def __new__(cls, *_: object, **__: object) -> Self:
         """Reject a class that declares options without @configured."""
-        made: Any = cls  # hashable, which mypy does not see
-        if unmarked := _find_unmarked(made):
+        hashable: Any = cls  # hashable, which mypy does not see
+        if unmarked := _find_unmarked(hashable):
             raise ModelError(f"{cls.__name__}: {unmarked} is an option, but the class is not marked @configured")
         return super().__new__(cls)
 

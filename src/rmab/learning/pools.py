@@ -106,11 +106,11 @@ class Pools:
         phase = np.arange(view.phases)
         group, payoff = ((of[first, np.newaxis] * view.phases + phase).reshape(-1) for of in (groups, payoffs))
         blocks = (group, payoff, view.start[first], weights, cost[first])
-        made = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
-        for one in fields(made):
-            if isinstance(value := getattr(made, one.name), np.ndarray):
+        pools = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
+        for one in fields(pools):
+            if isinstance(value := getattr(pools, one.name), np.ndarray):
                 frozen(value)
-        return made
+        return pools
 
     @cached_property
     def begins(self) -> FloatArray:

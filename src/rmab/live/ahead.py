@@ -56,8 +56,8 @@ def make_list(ledger: Ledger, observer: Observer, period: int, *, issued: int | 
             values = np.append(np.asarray(getattr(record, name), dtype=np.float64), nothing)
             fields[name] = pack_numbers(values[row])
         here = {ledger.ids[n] for n in arms}
-        kept = [k for k, one in enumerate(record.body.listed) if one in here]
-        fields["listed"], fields["rule"] = ([fields[name][k] for k in kept] for name in ("listed", "rule"))
+        places = [k for k, one in enumerate(record.body.listed) if one in here]
+        fields["listed"], fields["rule"] = ([fields[name][k] for k in places] for name in ("listed", "rule"))
         fields["left_out"] = [one for one in record.body.left_out if one in here]
         fields["present"] = arms.size
     fields.update(through=ledger.sequence, issued=issued)

@@ -147,8 +147,8 @@ def _by_learner(
     paid = (worth_of(ledger)[:, np.newaxis] - view.low) / (view.high - view.low)
     arrays = {"counts": counts, "seen": visits[np.newaxis], "paid": (visits * paid)[np.newaxis]}
     assert isinstance(learner, IndexLearner)
-    made = learner._prepare_episode(pools, view, arrays, len(ledger.decisions), config.seed)
-    state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **made})
+    index_arrays = learner._prepare_episode(pools, view, arrays, len(ledger.decisions), config.seed)
+    state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **index_arrays})
     table = np.asarray(learner.table(state))
     now = table[:, 0] if table.ndim == 3 else table
     return Proposal(np.einsum("ns,ns->n", belief, now), fill=True)

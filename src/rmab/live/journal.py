@@ -109,8 +109,8 @@ class Journal:
         bare = Event(self.name, head + 1, body.KIND, stamp.key, stamp.actor, now, stamp.client_at, text, last)
         event = replace(bare, hash=bare.expected_hash())
         connection.execute(sa.insert(EVENT).values(**asdict(event), body_hash=body_hash(text)))
-        moved = sa.update(PROGRAMME).where(PROGRAMME.c.name == self.name).values(head=event.sequence, hash=event.hash)
-        connection.execute(moved)
+        update = sa.update(PROGRAMME).where(PROGRAMME.c.name == self.name).values(head=event.sequence, hash=event.hash)
+        connection.execute(update)
         return event
 
     def lock(self, connection: sa.Connection, *, create: bool = False) -> tuple[int, str]:

@@ -56,10 +56,10 @@ def count_uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str
     """
     seen, cells, count = transitions(ledger, period), ledger.cell(period), len(ledger.ids)
     arms = np.array(sorted({ledger.place[one] for one in ids if one in ledger.place}), dtype=np.int64)
-    told = np.zeros(count, dtype=bool)
+    has_report = np.zeros(count, dtype=bool)
     for name in FIELDS:
-        told |= is_known(name, cells.read(name, count))
-    found, left = {}, arms[told[arms]]
+        has_report |= is_known(name, cells.read(name, count))
+    found, left = {}, arms[has_report[arms]]
     for what, values in (("start", seen.before), ("executed", seen.executed), ("state", seen.after)):
         unknown = values[left] < 0
         if unknown.any():
@@ -90,8 +90,8 @@ class Observer:
         if not values:
             return Statistics.from_counts(counts)
         none = np.zeros(0, dtype=np.int64)
-        paid = tuple(np.concatenate(places, axis=1))
-        rewards = Statistics.from_records(shape, (none,) * 4, paid, np.concatenate(values))
+        where = tuple(np.concatenate(places, axis=1))
+        rewards = Statistics.from_records(shape, (none,) * 4, where, np.concatenate(values))
         return Statistics(counts, rewards.numbers, rewards.moments)
 
     def recent(self, ledger: Ledger, count: int) -> list[IntArray]:

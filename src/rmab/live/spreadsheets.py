@@ -98,16 +98,16 @@ def tell_sheet(
     """Like `tell_file`, for a file that was already read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
     misplaced = _other_periods(sheet, period, columns.pop("period", []))
-    kept = [
+    filled_rows = [
         k
         for k in range(len(next(iter(columns.values()), [])))
         if any(_is_filled(columns[one][k]) for one in columns if one != "arm")
     ]
-    if not kept and columns:
+    if not filled_rows and columns:
         nothing = Note(f"no row reports anything; fill in {', '.join(COLUMNS[1:])}")
         raise LogError(sheet.path, [*misplaced, nothing])
-    rows = {name: [values[k] for k in kept] for name, values in columns.items()}
-    places = pa.array(kept, pa.int64()).to_numpy()
+    rows = {name: [values[k] for k in filled_rows] for name, values in columns.items()}
+    places = pa.array(filled_rows, pa.int64()).to_numpy()
 
     def line_of(found: Any) -> Any:
         return sheet.line_of(places[found])
@@ -129,7 +129,7 @@ def tell_sheet(
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     if misplaced:
         raise LogError(sheet.path, misplaced)
-    return len(kept), event
+    return len(filled_rows), event
 
 
 def _other_periods(sheet: Sheet, period: object, given: list[Any]) -> list[Note]:

@@ -124,14 +124,14 @@ def _find_skipped(ledger: Ledger) -> list[Finding]:
 
 def _reach(ledger: Ledger) -> list[Finding]:
     """Compare decided and executed over the last periods."""
-    done = known = 0
+    executions = reports = 0
     for period in sorted(ledger.decisions)[-RECENT:]:
         seen = transitions(ledger, period)
         mine = seen.executed[list(ledger.decisions[period].rules)]
-        done, known = done + int((mine == 1).sum()), known + int((mine >= 0).sum())
-    if known < 10 or done >= REACHED * known:
+        executions, reports = executions + int((mine == 1).sum()), reports + int((mine >= 0).sum())
+    if reports < 10 or executions >= REACHED * reports:
         return []
-    return [Finding("yellow", f"few decisions are carried out: {done} of {known} in the last {RECENT} periods")]
+    return [Finding("yellow", f"few decisions are carried out: {executions} of {reports} in the last {RECENT} periods")]
 
 
 def _promise(ledger: Ledger) -> list[Finding]:

@@ -72,8 +72,8 @@ class _Joint:
         self.problem, self.reward, count = problem, reward, problem.arms.count
         self.kernels = problem.arms.kernels.reshape(count, problem.phases, problem.arms.states, 2, problem.arms.states)
         most = min(int(problem.slots.max()), count)
-        every = [chosen for size in range(most, -1, -1) for chosen in combinations(range(count), size)]
-        self.sets: BoolArray = np.array([[n in chosen for n in range(count)] for chosen in every])
+        every = [active for size in range(most, -1, -1) for active in combinations(range(count), size)]
+        self.sets: BoolArray = np.array([[n in active for n in range(count)] for active in every])
         self.shape = (problem.arms.states,) * count
 
     def move(self, table: FloatArray, active: BoolArray, phase: int, *, back: bool) -> FloatArray:
@@ -85,7 +85,7 @@ class _Joint:
 
     def choices(self) -> list[IntArray]:
         """Return the best set in every joint state, step by step."""
-        problem, values, chosen = self.problem, np.zeros(self.shape), []
+        problem, values, choices = self.problem, np.zeros(self.shape), []
         for h in range(problem.horizon - 1, -1, -1):
             phase, best, choice = (
                 int(problem.phase_of[h]),
@@ -98,8 +98,8 @@ class _Joint:
                 better = (worth > best) & self.within_budget(active, h)
                 best, choice = np.where(better, worth, best), np.where(better, k, choice)
             values = best
-            chosen.append(choice)
-        return chosen[::-1]
+            choices.append(choice)
+        return choices[::-1]
 
     def within_budget(self, active: BoolArray, h: int) -> BoolArray:
         """(S, ..., S) the joint states in which these arms (N,) are within the budget of step h."""

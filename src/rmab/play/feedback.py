@@ -182,10 +182,12 @@ class Feedback(ReadOnly):
             return f"the episode has {steps} steps, not {view.horizon}"
         if self.budget is not None and not np.array_equal(limits_of(self.budget, steps), view.budgets):
             return f"the budget was {format_limit(self.budget)}, not {format_limit(view.budget)}"
-        first, drawn = self.states[0], view.start.ndim == 2
-        wrong = view.start[np.arange(view.arms), first] == 0 if drawn else first != view.start
+        first, is_random = self.states[0], view.start.ndim == 2
+        wrong = view.start[np.arange(view.arms), first] == 0 if is_random else first != view.start
         for n in np.flatnonzero(wrong)[:1]:
-            return f"arm {n} starts in state {first[n]}, {'which has probability 0' if drawn else f'not {view.start[n]}'}"
+            return (
+                f"arm {n} starts in state {first[n]}, {'which has probability 0' if is_random else f'not {view.start[n]}'}"
+            )
         return ""
 
     def __repr__(self) -> str:

@@ -105,11 +105,11 @@ class Machines:
             if old is not None and tuple(arms) == old.ids:
                 return old
             self._folder = self._folder or tempfile.TemporaryDirectory(prefix="rmab-machines-")
-            made = Machine(p, arms, Path(self._folder.name), self._lifetime)
-            self._machines[p.name] = made
+            machine = Machine(p, arms, Path(self._folder.name), self._lifetime)
+            self._machines[p.name] = machine
         if old is not None:
             old.controller.close()
-        return made
+        return machine
 
     def close(self) -> None:
         """Stop all threads."""

@@ -84,13 +84,13 @@ class Shared:
     def get(self, name: str, as_of: int | None = None) -> Programme:
         """Return a programme, as it is or as it was known after an event."""
         with self._lock:
-            kept = self._programmes.get(name)
-        if kept is None:
-            kept = SharedProgramme(self.store, name)
-            kept.refresh()
+            programme = self._programmes.get(name)
+        if programme is None:
+            programme = SharedProgramme(self.store, name)
+            programme.refresh()
             with self._lock:
-                kept = self._programmes.setdefault(name, kept)
-        return kept if as_of is None else self._as_of(kept, as_of)
+                programme = self._programmes.setdefault(name, programme)
+        return programme if as_of is None else self._as_of(programme, as_of)
 
     def _as_of(self, p: Programme, sequence: int) -> Programme:
         with self._lock:

@@ -35,8 +35,8 @@ class Game:
         """Return the game of a task's first episodes."""
         arms = task.problem.arms
         nowhere = np.zeros(shape_of(task.problem.phases, arms.count, arms.states, 2), dtype=np.int64)
-        chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
-        return cls(task.problem, task.view(), np.stack(chosen))
+        rewards = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
+        return cls(task.problem, task.view(), np.stack(rewards))
 
     def episode(self, t: int, plan: EpisodePlan) -> Feedback:
         """Play episode t, always with the same random seed."""

@@ -97,10 +97,10 @@ class Probes(Component):
         if arms.size == 0:
             return policy
         steps = _cheapest(budgets, prices, arms.size, rng)
-        drawn = policy.rounding == "dependent"
+        is_random = policy.rounding == "dependent"
         table = np.array(policy.by_step(budgets.size), order="C")
         for more in range(length):
-            table[np.maximum(steps - more, 0), arms] = 1.0 if drawn else FIRST
+            table[np.maximum(steps - more, 0), arms] = 1.0 if is_random else FIRST
         kind = (policy.rule, policy.rounding, policy.cost)
         return IndexPolicy.of_steps(table, policy.budget, rule=kind[0], rounding=kind[1], cost=kind[2])
 

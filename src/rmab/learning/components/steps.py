@@ -128,12 +128,12 @@ class Lazy(Step):
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Project at the beta of the last plans; repeat immediately if it is still far too small."""
-        pools, mass, direction, kept = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
+        pools, mass, direction, own = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
         if direction is None:
             past = memory.get("mean", np.array(0.0))
-            direction = kept["mean"] = past + (estimate.gain - past) / (episode.number + 1)
+            direction = own["mean"] = past + (estimate.gain - past) / (episode.number + 1)
         else:
-            kept["ahead"] = direction
+            own["ahead"] = direction
         beta, by_block = float(memory["beta"]), pools.by_block(direction)
         for _ in range(TRIALS):
             plan = _project_tilted(pools, sets, mass, by_block, beta)
@@ -142,7 +142,7 @@ class Lazy(Step):
             if beta < 1.5 * last:
                 break
             mass = plan.mass
-        return StepResult(plan.mass, plan.iterations, {**kept, "beta": np.array(beta)})
+        return StepResult(plan.mass, plan.iterations, {**own, "beta": np.array(beta)})
 
 
 def paper_rate(view: View) -> float:

@@ -65,7 +65,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
     shown, part = narrow(rows, search, group, sort), max(int(given.get("part") or 1), 1)
     with p.ledger() as ledger:
         back, moved = came_back(ledger), changes(ledger)
-        made = ledger.decisions[ledger.declared.rhythm.number(period)].body if decision else None
+        body = ledger.decisions[ledger.declared.rhythm.number(period)].body if decision else None
         sequence = ledger.decisions[ledger.declared.rhythm.number(period)].sequence if decision else 0
         wishes = _wishes(ledger, standing.due)
     values: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
         "periods": periods,
         "is_last": not periods or period == periods[0],
         "decision": decision,
-        "made": made,
+        "made": body,
         "event": _event(p, sequence),
         "tag": decision_tag(decision),
         "rows": shown[(part - 1) * PART : part * PART],

@@ -95,8 +95,8 @@ def stationary_fluid(
             break
         price = (over.earned - under.earned) / (over.used - under.used)
         price = max(price, 0.0) if dear else min(price, 0.0)
-        line, met = plans.at(price), over.earned - price * over.used
-        if plans.bound - met <= EXACT * model.arms:
+        line, crossing = plans.at(price), over.earned - price * over.used
+        if plans.bound - crossing <= EXACT * model.arms:
             break
         over, under = (line, under) if line.used > budget + EXACT * model.arms else (over, line)
     part = min(max((budget - under.used) / max(over.used - under.used, EXACT * model.arms), 0.0), 1.0)

@@ -36,8 +36,8 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
     block = min(BLOCK, states)
     columns, rows = np.empty((block, states)), np.empty((block, states))
     price, indexable, least = float(gain.min()), True, np.inf
-    for done in range(0, states, block):
-        if done:
+    for start in range(0, states, block):
+        if start:
             response -= columns.T @ rows
         limits = (ROUNDING, ROUNDING * scale)
         price, fits, pivot = sweep(response, gain, slope, active, price, *limits, columns, rows, index)

@@ -70,15 +70,15 @@ class LocalEngine:
             for worker in crew:
                 worker.start()
             while busy := [worker for worker in crew if worker.alive]:
-                heard = connection.wait([worker.pipe for worker in busy], min(worker.seconds_left() for worker in busy))
+                ready = connection.wait([worker.pipe for worker in busy], min(worker.seconds_left() for worker in busy))
                 for worker in busy:
-                    if worker.pipe in heard:
-                        outcome = worker.heard() if worker.answers() else worker.lost(queue)
+                    if worker.pipe in ready:
+                        outcome = worker.receive() if worker.answers() else worker.restart(queue)
                     else:
-                        outcome = worker.overdue()
+                        outcome = worker.enforce_time_limit()
                     if outcome is not None:
                         yield outcome
-                    if worker.alive and worker.job is None and worker.ready and worker.pipe in heard:
+                    if worker.alive and worker.job is None and worker.ready and worker.pipe in ready:
                         worker.hand(queue.next_for(worker.number))
         finally:
             for worker in crew:
@@ -140,7 +140,7 @@ class _Worker:
             return False
         return True
 
-    def heard(self) -> Outcome | None:
+    def receive(self) -> Outcome | None:
         kind, text, trace = self.message
         job, self.job = self.job, None
         if kind == UNWRITABLE:
@@ -163,7 +163,7 @@ class _Worker:
             return LONG
         return min(max(self.begun + self.time_limit - time.monotonic(), 0.0), LONG)
 
-    def overdue(self) -> Outcome | None:
+    def enforce_time_limit(self) -> Outcome | None:
         """Restart the worker if its run exceeds the time limit; the run fails."""
         if self.job is None or self.seconds_left() > 0 or self.pipe.poll():
             return None
@@ -172,7 +172,7 @@ class _Worker:
         self.start()
         return Outcome(job, f"stopped: the run took longer than the time limit of {self.time_limit:g} seconds")
 
-    def lost(self, queue: _Queue) -> Outcome | None:
+    def restart(self, queue: _Queue) -> Outcome | None:
         """Restart a worker that died; its job is put back, or fails."""
         self.process.join()
         job, cause = self.job, _cause(self.process.exitcode)
