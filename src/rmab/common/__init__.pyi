@@ -38,8 +38,8 @@ from .checks import (
 from .extras import EXTRAS as EXTRAS, require as require
 from .files import (
     SUFFIXES as SUFFIXES,
-    check_suffix as check_suffix,
     check_writable as check_writable,
+    checked_suffix as checked_suffix,
     parse_json as parse_json,
     parse_toml as parse_toml,
     write_atomically as write_atomically,

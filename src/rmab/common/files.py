@@ -124,7 +124,7 @@ def _file_error(path: str | os.PathLike[str], what: str, error: OSError | ValueE
     return FileError(f"{name!r}: cannot be {what} ({error})", code=code, path=name)
 
 
-def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
+def checked_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the suffix of a path; raise FileError unless it is one of these."""
     try:
         suffix = Path(path).suffix

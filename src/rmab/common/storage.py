@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rmab.common.checks import check_memory
-from rmab.common.files import SUFFIXES, check_suffix, parse_json, read_file, write_atomically
+from rmab.common.files import SUFFIXES, checked_suffix, parse_json, read_file, write_atomically
 from rmab.errors import FileError, ModelError, raise_as
 
 Fields = dict[str, Any]
@@ -148,7 +148,7 @@ class Stored(ABC):
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
         """Return the object as the content of a file with this suffix."""
-        check_suffix(f"{type(self).__name__}{suffix}", self.FORMAT.suffixes)
+        checked_suffix(f"{type(self).__name__}{suffix}", self.FORMAT.suffixes)
         return encode(self.FORMAT, self.to_fields(), suffix)
 
     @classmethod
@@ -157,12 +157,12 @@ class Stored(ABC):
         if not isinstance(content, bytes):
             raise FileError(f"{cls.__name__}: expected bytes of to_bytes, got {type(content).__name__}")
         suffix = ".npz" if content.startswith(b"PK") else ".json"
-        check_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
+        checked_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
         return cls._build(parse(content, cls.__name__, suffix), cls.__name__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the object to one file, `.npz` or `.json`, atomically; raise FileError if it cannot be written."""
-        write_atomically(path, self.to_bytes(check_suffix(path, self.FORMAT.suffixes)))
+        write_atomically(path, self.to_bytes(checked_suffix(path, self.FORMAT.suffixes)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -179,7 +179,7 @@ class Stored(ABC):
 
     @classmethod
     def _build(cls, fields: Fields, name: str) -> Self:
-        known = check_fields(cls.FORMAT, fields, name)
+        known = checked_fields(cls.FORMAT, fields, name)
         with raise_as(None, f"{name}: ", path=name):
             return cls.from_fields(known)
 
@@ -212,7 +212,7 @@ def kind_of(path: str | os.PathLike[str]) -> object:
 
 
 def _parse_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> Fields:
-    suffix = check_suffix(path, suffixes)
+    suffix = checked_suffix(path, suffixes)
     return parse(read_file(path), str(path), suffix)
 
 
@@ -237,10 +237,10 @@ def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
 
     Text is str or list of str. Arrays are arrays from `.npz`, and nested lists from `.json`.
     """
-    return check_fields(form, parse(content, name, suffix), name)
+    return checked_fields(form, parse(content, name, suffix), name)
 
 
-def check_fields(form: Format, fields: Fields, name: str) -> Fields:
+def checked_fields(form: Format, fields: Fields, name: str) -> Fields:
     """Return the fields without `kind` and `format`, upgraded to this version; raise FileError if they are not valid."""
     with raise_as(FileError, f"{name}: ", path=name):
         return _upgrade(form, fields)

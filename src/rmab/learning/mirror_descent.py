@@ -31,7 +31,7 @@ from rmab.learning.components.base import (
     Step,
     StepResult,
 )
-from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
+from rmab.learning.components.checks import checked_basis, checked_estimate, checked_memory, checked_plan, checked_sets
 from rmab.learning.components.execution import Execution, Probes, rest_in_first_episode, rest_worthless
 from rmab.learning.pools import Episode, Observations, Pools
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
@@ -119,10 +119,10 @@ class MirrorDescent(Learner):
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
         pools, components = Pools.of(view), self._components
-        sets = check_memory(components.confidence, components.confidence.begin(pools))
-        refresh = check_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
-        rewards = check_memory(components.estimator, components.estimator.begin(pools))
-        plan = check_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
+        sets = checked_memory(components.confidence, components.confidence.begin(pools))
+        refresh = checked_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
+        rewards = checked_memory(components.estimator, components.estimator.begin(pools))
+        plan = checked_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
         return {
             **_prefix_names(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
             **_plan_arrays(plan),
@@ -150,10 +150,10 @@ class MirrorDescent(Learner):
             return StepResult(state.arrays["mass"], int(state.arrays["iterations"]))
         known = (state.of("refresh"), state.of("sets"), state.episode)
         plan = self._components.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
-        return replace(check_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
+        return replace(checked_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> StepResult:
-        return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
+        return checked_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
     def _make_episode_plan(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
         """Return the policy of a plan, including its probes."""
@@ -178,13 +178,13 @@ class MirrorDescent(Learner):
         """Update sets and reward estimates, and plan again."""
         components, pools = self._components, Pools.of(state.view)
         observed = pools.observe(feedback)
-        sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
+        sets = checked_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
-        refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
-        estimate = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
+        refresh = checked_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
+        estimate = checked_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
         estimate = _with_zeros(pools, estimate) if components.estimator.knows_zeros else estimate
         new = self._sets(pools, refresh, sets, state.episode + 1)
-        plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
+        plan = checked_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
         memories = _prefix_names(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
@@ -196,9 +196,9 @@ class MirrorDescent(Learner):
     ) -> TransitionSets:
         """Return the sets of every block; blocks: their groups, if they differ from those of the pools."""
         components, counts = self._components, known["counts"]
-        basis = check_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
+        basis = checked_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
         sets = components.confidence.after(pools, known, basis, components.refresh.until(pools, episode))
-        return check_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
+        return checked_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
 
     def _episode(self, state: State, feedback: Feedback, observed: Observations, counts: IntArray) -> Episode:
         pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]

@@ -104,7 +104,7 @@ class Shared:
         return found
 
 
-def check_key(key: str | None) -> str | None:
+def checked_key(key: str | None) -> str | None:
     """Return an idempotency key; a Problem if it looks like one of the library."""
     if key is not None and (not key or len(key) > 200 or not key.isprintable() or key.startswith(RESERVED)):
         raise Problem(

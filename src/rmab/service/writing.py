@@ -22,7 +22,7 @@ from rmab.service.accounts import Account
 from rmab.service.auth import find_caller
 from rmab.service.problems import Problem
 from rmab.service.reading import CSV, FILES, XLSX, Format, decision_answer, groups_of, json_answer
-from rmab.service.shared import Shared, acting, check_key, decision_tag, programme_tag
+from rmab.service.shared import Shared, acting, checked_key, decision_tag, programme_tag
 
 router = APIRouter(tags=["write"])
 SUFFIX = {CSV: ".csv", XLSX: ".xlsx"}
@@ -227,5 +227,5 @@ def warm_start(access: Administering, body: schemas.WarmStart) -> dict[str, Any]
 @router.post("/programmes/{name}/snapshots", status_code=204, response_class=Response)
 def snapshot(access: Operating, key: Key = None) -> None:
     """Store the reports in one piece, so that the next start is fast."""
-    check_key(key)
+    checked_key(key)
     access.p.snapshot()

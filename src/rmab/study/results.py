@@ -16,7 +16,7 @@ import rmab
 from rmab.common import check_memory, cores, parse_json, require, write_atomically
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, read_failures
-from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path
+from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, checked_format, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Results:
         path = Path(folder) / "study.json"
         try:
             whole = parse_json(path.read_text(encoding="utf-8"))
-            check_format(path, whole.get("format", 1))
+            checked_format(path, whole.get("format", 1))
             return cls(Path(folder), Study.model_validate(whole["study"]))
         except NewerFormatError:
             raise

@@ -35,7 +35,7 @@ class NewerFormatError(FileError):
     """A file that a newer version of the library wrote; it is neither read nor overwritten."""
 
 
-def check_format(path: Path, version: object) -> int:
+def checked_format(path: Path, version: object) -> int:
     """Return the format version of a file; raise NewerFormatError if it is newer than this library."""
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"its format version is {version!r:.40}")
@@ -91,7 +91,7 @@ def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Tabl
         source = pa.BufferReader(path.read_bytes() if content is None else content)
         file = pq.ParquetFile(source, page_checksum_verification=True)
         known = provenance_of(file.schema_arrow)
-        version = check_format(path, known.get("format", 1))
+        version = checked_format(path, known.get("format", 1))
         if known.get("id") != run_id:
             raise FileError(f"{path}: contains run {known.get('id')}, expected {run_id}")
         if version == FORMAT and file.schema_arrow.names != SCHEMA.names:
