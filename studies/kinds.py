@@ -26,7 +26,7 @@ from worlds import WORLDS
 
 import rmab
 from rmab.common import write_atomically
-from rmab.report.statistics import Paired, holm, paired
+from rmab.report.statistics import Paired, compare_pair, holm
 
 HERE = Path(__file__).parent
 SAY = Console(highlight=False, soft_wrap=True, markup=False)
@@ -136,7 +136,7 @@ def carries(found: dict[str, tuple[float, float]], first: int, rounds: int) -> N
             if all(key in found for keys in both for key in keys):
                 off, on = (np.array([found[key][0] for key in keys]) for keys in both)
                 if (off != on).any():
-                    pairs.append(paired(label, kind, off, on))
+                    pairs.append(compare_pair(label, kind, off, on))
     told: list[Paired] = [one for one in holm(pairs) if one.is_significant]
     SAY.print("| component | what is lost without it | what is gained without it |\n| --- | --- | --- |")
     for label in dict.fromkeys(one.first for one in pairs):

@@ -12,7 +12,7 @@ from kept import Kept, version
 from rmab.errors import many
 from rmab.report.cells import Page
 from rmab.report.numbers import number
-from rmab.report.statistics import Interval, Paired, holm, interval, paired
+from rmab.report.statistics import Interval, Paired, compare_pair, holm, interval
 from rmab.report.summary import COLUMNS, Cell, Scaling, Summary, summarise
 from rmab.study import Results, TaskSpec
 
@@ -133,7 +133,7 @@ def told_by(cells: Cells, bases: dict[str, str]) -> dict[tuple[str, str], Paired
         _, left, right = np.intersect1d(cell.rounds, other.rounds, return_indices=True)
         if left.size:
             keys.append((task, learner))
-            pairs.append(paired(learner, other.learner, cell.totals[left], other.totals[right]))
+            pairs.append(compare_pair(learner, other.learner, cell.totals[left], other.totals[right]))
     return dict(zip(keys, holm(pairs), strict=True))
 
 

@@ -28,7 +28,7 @@ from tables import LEVEL, amount, rows
 
 import rmab
 from rmab.common.arrays import FloatArray, IntArray
-from rmab.report.statistics import holm, interval, paired
+from rmab.report.statistics import compare_pair, holm, interval
 
 FILE, ROUNDS = "uc_whittle.json", 30
 LEARNERS = ("uc-whittle", "ucmd", "thompson", "whittle", "random")  # whittle knows the kernels
@@ -105,7 +105,8 @@ def table(kept: Kept) -> str:
     earned = {name: np.array(each) for name, each in kept.found.items()}
     ours, *others = earned
     told = {
-        one.first: one.is_significant for one in holm([paired(name, ours, earned[name], earned[ours]) for name in others])
+        one.first: one.is_significant
+        for one in holm([compare_pair(name, ours, earned[name], earned[ours]) for name in others])
     }
     lines = [[ours, amount(interval(earned[ours])), "", str(earned[ours].size)]]
     for name in others:

@@ -206,7 +206,7 @@ class LogError(ModelError):
 
 
 @contextmanager
-def raised_as(kind: type[RmabError] | None, where: str = "", *, code: str = "", **location: Any) -> Iterator[None]:
+def raise_as(kind: type[RmabError] | None, where: str = "", *, code: str = "", **location: Any) -> Iterator[None]:
     """Raise errors of the library in the body as this kind, with `where` before the message, and the same code and location.
 
     None keeps the kind, or the nearest base class that takes only a message. code: for errors without a specific code.
@@ -254,7 +254,7 @@ def is_control(letter: str) -> bool:
     return letter in BIDIRECTIONAL or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Escape control characters other than line ends and tabs, as \x1b, so that text is safe on a terminal."""
     if text.isascii() and text.isprintable():
         return text

@@ -9,7 +9,7 @@ import pytest
 
 import rmab
 from commands import call, refused
-from rmab.common.files import DEEPEST, parsed_json, parsed_toml
+from rmab.common.files import DEEPEST, parse_json, parse_toml
 from rmab.study import Results, Study
 from rmab.study.failures import read_failures
 
@@ -35,7 +35,7 @@ def test_json_is_refused_in_one_line_wherever_it_is_read(
     Path("failures").mkdir()
     Path("failures/x.json").write_text(text)
     with pytest.raises(ValueError, match=said):
-        parsed_json(text)
+        parse_json(text)
     for read in (rmab.Problem.load, rmab.Task.load):
         with pytest.raises(rmab.errors.FileError, match=f"^x.json: not JSON .{said}"):
             read("x.json")
@@ -73,9 +73,9 @@ def test_the_deepest_level_is_the_same_in_json_and_toml() -> None:
     for level, fits in ((DEEPEST - 1, True), (DEEPEST, False)):
         text = "[" * level + "1" + "]" * level
         for parse, whole in (
-            (parsed_json, f'{{"a": {text}}}'),
-            (parsed_toml, f"a = {text}"),
-            (parsed_toml, "a." * level + "a = 1"),
+            (parse_json, f'{{"a": {text}}}'),
+            (parse_toml, f"a = {text}"),
+            (parse_toml, "a." * level + "a = 1"),
         ):
             if fits:
                 assert parse(whole)
@@ -86,7 +86,7 @@ def test_the_deepest_level_is_the_same_in_json_and_toml() -> None:
 
 def test_what_is_in_strings_and_comments_does_not_count() -> None:
     brackets, dots = "[{" * 100, "a." * 100
-    assert parsed_json(json.dumps({"a": brackets + '"\\"', "b": [brackets]})) == {"a": brackets + '"\\"', "b": [brackets]}
+    assert parse_json(json.dumps({"a": brackets + '"\\"', "b": [brackets]})) == {"a": brackets + '"\\"', "b": [brackets]}
     text = f"""# {brackets}
 a = "{brackets}\\"{dots}" # it's {brackets}
 b = '{brackets}{dots}"'
@@ -97,7 +97,7 @@ d = '''{brackets}
 e = [{", ".join(["0.5"] * 200)}]
 f.g."h.i" = 1
 """
-    found = parsed_toml(text)
+    found = parse_toml(text)
     assert (found["a"], found["c"]) == (f'{brackets}"{dots}', f'{brackets}\n"x" {dots}')
     assert found["f"] == {"g": {"h.i": 1}}
 

@@ -10,7 +10,7 @@ import pytest
 
 import rmab
 from commands import call
-from rmab.errors import escaped
+from rmab.errors import escape
 from rmab.study import LocalEngine, Results, Study, run_study
 from studies import small_study
 
@@ -210,5 +210,5 @@ class TestOwnCode:
             assert "\\x1b" in outcome.output, words
 
     def test_only_control_characters_are_escaped(self) -> None:
-        assert escaped("é 漢 👩‍🔬\tline\n") == "é 漢 👩‍🔬\tline\n"
-        assert escaped("\x1b[0m\r\x00\x7f\x85\u2028\ud800") == "\\x1b[0m\\r\\x00\\x7f\\x85\\u2028\\ud800"
+        assert escape("é 漢 👩‍🔬\tline\n") == "é 漢 👩‍🔬\tline\n"
+        assert escape("\x1b[0m\r\x00\x7f\x85\u2028\ud800") == "\\x1b[0m\\r\\x00\\x7f\\x85\\u2028\\ud800"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.errors import BudgetExceeded, FeedbackError, FileError, LogError, ModelError, PolicyError, raised_as
+from rmab.errors import BudgetExceeded, FeedbackError, FileError, LogError, ModelError, PolicyError, raise_as
 from rmab.logs.findings import Note
 
 TASK = rmab.make_task("cpap", arms=4, budget=1, horizon=3, episodes=2)
@@ -89,9 +89,9 @@ def test_errors_pass_between_processes_with_all_that_they_have() -> None:
 
 
 def test_an_error_in_another_place_keeps_its_code() -> None:
-    with pytest.raises(FeedbackError, match="file: not so") as caught, raised_as(FeedbackError, "file: ", path="file"):
+    with pytest.raises(FeedbackError, match="file: not so") as caught, raise_as(FeedbackError, "file: ", path="file"):
         raise ModelError("not so", code="bad-shape", field="start")
     assert (caught.value.code, caught.value.location) == ("bad-shape", {"field": "start", "path": "file"})
-    with pytest.raises(FeedbackError) as caught, raised_as(FeedbackError):
+    with pytest.raises(FeedbackError) as caught, raise_as(FeedbackError):
         raise ModelError("not so")
     assert caught.value.code == "bad-feedback", "the code of a class is not passed on to another class"

@@ -166,12 +166,12 @@ def test_ctrl_c_during_a_compilation_takes_effect_at_its_end(tmp_path: Path) -> 
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:
-    from rmab.common.machine_code import deferred_interrupt
+    from rmab.common.machine_code import defer_interrupt
 
     pressed: list[int] = []
 
     def press() -> None:
-        with deferred_interrupt():
+        with defer_interrupt():
             for number in (1, 2, 3):
                 pressed.append(number)
                 os.kill(os.getpid(), signal.SIGINT)

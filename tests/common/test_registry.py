@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 import rmab
-from rmab.common.options import Numbers, checked, problems, schema
+from rmab.common.options import Numbers, checked_options, problems, schema
 from rmab.common.references import Reference
 from rmab.common.registry import Entry, Registry
 from rmab.errors import ModelError
@@ -72,8 +72,8 @@ def test_an_unknown_name_gets_the_nearest_one_and_the_command() -> None:
 def test_options_of_a_function_are_its_keywords() -> None:
     assert PLANNERS.load("ward") is ward
     assert list(PLANNERS.schema("ward").model_fields) == ["nurses", "chance", "night", "pay"]
-    assert PLANNERS.checked("ward", {"nurses": np.int64(3), "chance": 1}) == {"nurses": 3, "chance": 1.0}
-    np.testing.assert_array_equal(PLANNERS.checked("ward", {"pay": [1, 2]})["pay"], [1.0, 2.0])
+    assert PLANNERS.checked_options("ward", {"nurses": np.int64(3), "chance": 1}) == {"nurses": 3, "chance": 1.0}
+    np.testing.assert_array_equal(PLANNERS.checked_options("ward", {"pay": [1, 2]})["pay"], [1.0, 2.0])
     assert PLANNERS.name_of(ward) == "ward"
 
 
@@ -96,7 +96,7 @@ def test_options_of_a_function_are_its_keywords() -> None:
 def test_what_is_wrong_is_one_line_per_option(options: dict[str, Any], message: str) -> None:
     assert [f"{name}: {what}" for name, what in PLANNERS.problems("ward", options)] == [message]
     with pytest.raises(ModelError) as caught:
-        PLANNERS.checked("ward", options)
+        PLANNERS.checked_options("ward", options)
     hint = "; `rmab planners ward` lists the options" if "no such option" in message else ""
     assert str(caught.value) == f"planner ward: {message}{hint}"
 
@@ -105,7 +105,7 @@ def test_a_function_with_free_keywords_takes_any() -> None:
     def free(seed: int, **rest: object) -> None:
         """Take anything."""
 
-    assert checked("x", schema(free, ("seed",)), {"a": 1, "b": "two"}) == {"a": 1, "b": "two"}
+    assert checked_options("x", schema(free, ("seed",)), {"a": 1, "b": "two"}) == {"a": 1, "b": "two"}
     assert problems(schema(free), {"seed": "x"}) == [("seed", "Input should be a number (got 'x')")]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rmab.report.cells import Cell, Page
 from rmab.report.summary import Summary, _page
 from rmab.study import Results, Study, play
-from rmab.study.shards import encoded, write_shard
+from rmab.study.shards import encode_table, write_shard
 
 SMALL = {"arms": 4, "budget": 2, "horizon": 8}
 HONEST: list[dict[str, Any]] = [{"name": "ucmd-armab"}, {"name": "ucmd"}, {"name": "random"}]
@@ -115,6 +115,6 @@ def results(study: Study, folder: Path, *, without: int = 0) -> Results:
     jobs = study.jobs()
     for job in jobs[: len(jobs) - without]:
         if job.id not in _PLAYED:
-            _PLAYED[job.id] = encoded(play(job))
+            _PLAYED[job.id] = encode_table(play(job))
         write_shard(folder, job.id, _PLAYED[job.id])
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rmab.learning import RandomLearner
 from rmab.study import Job, Outcome, Results, Study
-from rmab.study.shards import encoded, write_shard
+from rmab.study.shards import encode_table, write_shard
 from rmab.study.single_run import attempt
 
 HERE = str(Path(__file__).parent)
@@ -27,7 +27,7 @@ def data(folder: Path) -> bytes:
     """Return all that a study found, times aside, to the last bit."""
     table = Results.open(folder).table().drop_columns(["seconds"]).combine_chunks()
     assert table.num_rows
-    return encoded(table.replace_schema_metadata())
+    return encode_table(table.replace_schema_metadata())
 
 
 class Inline:

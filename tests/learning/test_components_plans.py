@@ -87,9 +87,9 @@ def test_a_plan_that_no_kernel_of_the_sets_can_make():
     mass = np.zeros((1, 2, 2, 2))
     mass[0, 0, 0, 0] = mass[0, 1, 1, 0] = 1.0
     watched = _WatchedStep(Lazy())
-    assert watched.seen(StepResult(mass), sets).mass is mass
+    assert watched.checked_plan(StepResult(mass), sets).mass is mass
     with pytest.raises(AssertionError, match="sets: no kernel of the sets gives this mass"):
-        watched.seen(StepResult(frozen(mass)), sets)
+        watched.checked_plan(StepResult(frozen(mass)), sets)
 
 
 class Spends(Execution):

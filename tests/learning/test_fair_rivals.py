@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rmab
-from rmab.learning.algorithms.extended_lp import finite_plan, ranked
+from rmab.learning.algorithms.extended_lp import break_ties, finite_plan
 from rmab.learning.pools import Pools
 from rmab.solvers.transitions import TransitionSets
 
@@ -16,11 +16,11 @@ from rmab.solvers.transitions import TransitionSets
 def test_like_shares_are_ranked_by_what_activating_is_worth() -> None:
     share = np.array([1.0, 1.0 - 1e-9, 0.0, 0.0, 0.4])
     worth = np.array([0.3, 0.5, -2.0, 0.1, 9.0])
-    index = ranked(share, worth)
+    index = break_ties(share, worth)
     assert np.argsort(-index).tolist() == [1, 0, 4, 3, 2]
     np.testing.assert_allclose(index, share, atol=2e-7)
     assert index.max() <= 1.0
-    np.testing.assert_array_equal(ranked(share, np.zeros(5)), np.round(share, 6) / (1 + 1e-7))
+    np.testing.assert_array_equal(break_ties(share, np.zeros(5)), np.round(share, 6) / (1 + 1e-7))
 
 
 def test_states_without_mass_are_decided_by_the_plan_s_advantage() -> None:

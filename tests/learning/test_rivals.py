@@ -10,7 +10,7 @@ import literal
 import rmab
 from rival_games import ARMS, BUDGET, EPISODES, EPSILON, HORIZON, STATES, UNIFORM, ball_answer, epochs, game, played
 from rmab.common.arrays import FloatArray
-from rmab.learning.components.sets import doubled
+from rmab.learning.components.sets import has_doubled
 from rmab.learning.registry import LEARNERS
 from rmab.model.arms import Arms
 from rmab.model.problem import Problem
@@ -53,10 +53,10 @@ def test_uc_o_reps_is_the_paper_s_learner_with_true_rewards() -> None:
 
 def test_an_epoch_ends_when_a_count_has_doubled() -> None:
     epoch = np.zeros((1, 1, 2), dtype=int)
-    assert not doubled(epoch, epoch)
-    assert doubled(epoch, np.array([[[1, 0]]]))
-    assert not doubled(np.array([[[3, 2]]]), np.array([[[5, 3]]]))
-    assert doubled(np.array([[[3, 2]]]), np.array([[[5, 4]]]))
+    assert not has_doubled(epoch, epoch)
+    assert has_doubled(epoch, np.array([[[1, 0]]]))
+    assert not has_doubled(np.array([[[3, 2]]]), np.array([[[5, 3]]]))
+    assert has_doubled(np.array([[[3, 2]]]), np.array([[[5, 4]]]))
 
 
 # ---------------------------------------------------------------- 5. ucpd, 6. pdgd-ops

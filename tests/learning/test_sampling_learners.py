@@ -11,7 +11,7 @@ import rmab
 from rmab.errors import ModelError
 from rmab.learning import Knowledge
 from rmab.learning.algorithms.thompson import posterior_draw
-from rmab.learning.components.counting import drawn
+from rmab.learning.components.counting import draw_counts
 from rmab.learning.index_tables import lagrangian_table
 from rmab.learning.pools import Pools, share_of
 from small import played
@@ -26,7 +26,7 @@ def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> N
     learner: Any = rmab.make_learner(name, version="generator", samples=30)
     told = learner.inform(task.problem, task.reward(0))
     assert set(vars(told)) == {*learner.options, "_drawn"}
-    np.testing.assert_array_equal(told._drawn, drawn(task.problem, 30, 0))
+    np.testing.assert_array_equal(told._drawn, draw_counts(task.problem, 30, 0))
     np.testing.assert_array_equal(told._drawn.sum(axis=3), 30)
     for state in played(learner, task):
         np.testing.assert_array_equal(state.arrays["counts"], told._drawn)
@@ -41,7 +41,7 @@ def test_the_generator_s_samples_are_all_it_knows_of_the_kernels(name: str) -> N
 def test_the_generator_s_luck_is_the_run_s(name: str) -> None:
     task = rmab.make_task("cpap@noisy", arms=4, budget=2, horizon=5, episodes=2)
     one, two = (rmab.run(task, rmab.make_learner(name, version="generator"), seed).state.arrays["counts"] for seed in (1, 2))
-    np.testing.assert_array_equal(one, drawn(task.problem, 200, 1))
+    np.testing.assert_array_equal(one, draw_counts(task.problem, 200, 1))
     assert not np.array_equal(one, two)
     rows = task.problem.arms.kernels / task.problem.arms.kernels.sum(axis=3, keepdims=True)
     assert not np.array_equal(one, np.random.default_rng(1).multinomial(200, rows))  # a stream of its own
@@ -76,9 +76,9 @@ def test_samples_are_of_the_generator_only(name: str, version: str) -> None:
 def test_the_generator_draws_from_the_kernels() -> None:
     problem, _ = random_problem(0, count=2, states=3, horizon=2, budget=1)
     many = 200_000
-    share = drawn(problem, many, 3) / many
+    share = draw_counts(problem, many, 3) / many
     np.testing.assert_allclose(share, problem.arms.kernels, atol=5 * 0.5 / math.sqrt(many))
-    assert not np.array_equal(drawn(problem, many, 4) / many, share)
+    assert not np.array_equal(draw_counts(problem, many, 4) / many, share)
 
 
 def test_samples_of_another_task_are_refused() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import rmab
 from rmab.errors import FileError, ModelError, PolicyError
 from rmab.model.registry import ADVERSARIES
-from rmab.model.time import by_phase, by_step, cells, parted, place, words_of
+from rmab.model.time import by_phase, by_step, cells, place, split_cells, words_of
 from timed import rewards_of, timed_problem
 
 KERNEL = np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.2, 0.8]]])
@@ -213,7 +213,7 @@ class TestShapes:
         table = np.arange(arms * phases * 2, dtype=float).reshape((arms, phases, 2) if phases > 1 else (arms, 2))
         flat = cells(table, phases)
         assert flat.shape == (arms * phases, 2)
-        np.testing.assert_array_equal(parted(flat, phases), table)
+        np.testing.assert_array_equal(split_cells(flat, phases), table)
         phase_of = np.arange(horizon) % phases
         held = np.broadcast_to(by_step(flat, arms, phase_of), (arms, horizon, 2))
         for n in range(arms):

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from reference import top
 from rmab.errors import PolicyError
-from rmab.play.compiled.selection import ranked
+from rmab.play.compiled.selection import sort_by_index
 from rmab.play.index_policy import IndexPolicy
 from rmab.play.policy import Policy
 from strategies import MODES, RULES, distinct, policies, problems
@@ -178,4 +178,4 @@ def test_arms_are_ranked_from_high_to_low_and_equals_stay_in_their_order(size: i
     index, order = rng.integers(-2, 3, size).astype(float), rng.permutation(size)
     index[: size // 4] = -np.inf
     expected = order[np.argsort(-index[order], kind="stable")]
-    np.testing.assert_array_equal(ranked(index, order), expected)
+    np.testing.assert_array_equal(sort_by_index(index, order), expected)

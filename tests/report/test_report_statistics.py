@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rmab.report.statistics import band, holm, interval, paired, power, ratio
+from rmab.report.statistics import band, compare_pair, holm, interval, power, ratio
 
 RNG = np.random.default_rng(5)
 A = RNG.normal(10, 2, 12)
@@ -33,7 +33,7 @@ def test_bands_are_intervals_point_by_point() -> None:
 
 
 def test_pairs_are_tested_by_their_differences() -> None:
-    found = paired("a", "b", A, B)
+    found = compare_pair("a", "b", A, B)
     assert found.p == pytest.approx(stats.ttest_rel(A, B).pvalue)
     assert found.difference.mean == pytest.approx((A - B).mean())
     assert found.ahead == (A > B).sum()
@@ -41,10 +41,10 @@ def test_pairs_are_tested_by_their_differences() -> None:
 
 
 def test_differences_without_any_spread() -> None:
-    same, more = paired("a", "b", A, A), paired("a", "b", np.array([3.0, 3.0]), np.array([1.0, 1.0]))
+    same, more = compare_pair("a", "b", A, A), compare_pair("a", "b", np.array([3.0, 3.0]), np.array([1.0, 1.0]))
     assert (same.p, same.ahead, same.is_significant) == (1.0, 0, False)
     assert (more.p, more.ahead, more.is_significant) == (0.0, 2, True)
-    assert paired("a", "b", A[:1], B[:1]).p == 1.0
+    assert compare_pair("a", "b", A[:1], B[:1]).p == 1.0
 
 
 def test_the_ratio_covers_the_truth_as_often_as_it_says() -> None:
@@ -66,7 +66,7 @@ def test_the_ratio_by_hand() -> None:
 
 def test_holm_by_hand() -> None:
     """p = .01, .04, .03 of three: .03, then max(.03, 2 x .03) = .06, then max(.06, .04) = .06."""
-    pairs = [paired("a", "b", A, B) for _ in range(3)]
+    pairs = [compare_pair("a", "b", A, B) for _ in range(3)]
     pairs = [type(one)(**{**vars(one), "p": p}) for one, p in zip(pairs, (0.01, 0.04, 0.03), strict=True)]
     assert [one.adjusted for one in holm(pairs)] == pytest.approx([0.03, 0.06, 0.06])
     assert [one.is_significant for one in holm(pairs)] == [True, False, False]

@@ -13,7 +13,7 @@ import rmab
 from rmab.common.tables import table_bytes
 from rmab.service import Settings
 from rmab.service.demo import Demo
-from rmab.service.pages.frame import ASSETS, catalogues, preferred
+from rmab.service.pages.frame import ASSETS, catalogues, choose_language
 from services import Answer, Caller, Service, fill, service
 
 
@@ -281,7 +281,7 @@ def test_a_second_language_is_a_file(running: Service, tmp_path: Path, monkeypat
             ("de;q=x", "en", "List for 2026-W46"),
             ("", "en", "List for 2026-W46"),
         ):
-            assert preferred(header) == language
+            assert choose_language(header) == language
             found = page.caller("GET", "/p/mothers", cookie=page.cookie, accept_language=header).content.decode()
             assert f'<html lang="{language}">' in found
             assert f"<h1>{title}</h1>" in found

@@ -15,7 +15,7 @@ from rmab.model.arms import Arms
 from rmab.model.problem import Problem
 from rmab.solvers.fluid import fluid as fluid_module, highs as highs_module
 from rmab.solvers.fluid.blocks import Blocks
-from rmab.solvers.fluid.fluid import certified
+from rmab.solvers.fluid.fluid import certify
 from rmab.solvers.fluid.highs import FluidLp
 from strategies import problems, random_problem, rewards
 
@@ -197,10 +197,10 @@ def test_a_gap_is_refused_just_above_the_tolerance_only(
 ) -> None:
     monkeypatch.setattr("rmab.solvers.fluid.fluid.steer", lambda *_: None)  # it would mend the plan
     problem, blocks = lone_arm(reward)
-    plan = certified(problem, blocks, shared(share), np.zeros(2), gap * 1.001, "highs")
+    plan = certify(problem, blocks, shared(share), np.zeros(2), gap * 1.001, "highs")
     assert plan.gap == pytest.approx(gap, rel=1e-9)
     with pytest.raises(SolverError, match=rf"certified gap is {gap:.2e}, above the tolerance"):
-        certified(problem, blocks, shared(share), np.zeros(2), gap * 0.999, "highs")
+        certify(problem, blocks, shared(share), np.zeros(2), gap * 0.999, "highs")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_gap_is_refused_just_above_the_tolerance_only(
 def test_wrong_prices_are_refused(price: float, message: str) -> None:
     problem, blocks = lone_arm([0.0, 3.0])
     with pytest.raises(SolverError, match=message):
-        certified(problem, blocks, shared(1.0), np.full(2, price), 1e-6, "highs")
+        certify(problem, blocks, shared(1.0), np.full(2, price), 1e-6, "highs")
 
 
 def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
@@ -220,7 +220,7 @@ def test_mass_that_the_solver_only_left_behind_is_no_plan() -> None:
     occupancy[0, :, 0] = [0.25, 0.75]
     occupancy[0, :, 1] = [0.0, 1e-13]
     occupancy[0, :, 2] = [0.0, 1e-11]
-    plan = certified(problem, blocks, occupancy, np.zeros(2), np.inf, "highs")
+    plan = certify(problem, blocks, occupancy, np.zeros(2), np.inf, "highs")
     np.testing.assert_allclose(plan.share, [[[0.75, 0, 1]] * 2])
     table = rmab.planners.occupancy_index(problem, reward, fluid=plan).table
     np.testing.assert_allclose(table, [[[0.75, 0, 1]] * 2])

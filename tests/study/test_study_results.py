@@ -22,7 +22,7 @@ from rmab.study.origin import revision_of, short
 from rmab.study.shards import (
     FORMAT,
     SCHEMA,
-    encoded,
+    encode_table,
     provenance_of,
     read_shard,
     shard_path,
@@ -142,7 +142,7 @@ class TestDamage:
     def test_no_changed_byte_changes_the_data_unseen(self, finished: Path, tmp_path: Path) -> None:
         job = small_study().jobs()[1]
         content, path = shard_path(finished, job.id).read_bytes(), tmp_path / "changed.parquet"
-        truth, messages = encoded(read_shard(path, job.id, content)), list[str]()
+        truth, messages = encode_table(read_shard(path, job.id, content)), list[str]()
         for place in range(0, len(content), 5):
             changed = bytearray(content)
             changed[place] ^= 1 << place % 8
@@ -151,7 +151,7 @@ class TestDamage:
             except rmab.errors.FileError as error:
                 messages.append(str(error))
             else:
-                assert encoded(table) == truth
+                assert encode_table(table) == truth
         assert len(messages) > len(content) / 10
         assert all(one.startswith(str(path)) and "\n" not in one for one in messages)
 
@@ -210,7 +210,7 @@ class TestFormats:
         table = pq.read_table(path)
         newer = {**provenance_of(table.schema), "format": FORMAT + 1}
         table = table.append_column("unheard_of", pa.nulls(table.num_rows, pa.float64()))
-        write_shard(finished, newer["id"], encoded(with_provenance(table, newer)))
+        write_shard(finished, newer["id"], encode_table(with_provenance(table, newer)))
         before = path.read_bytes()
         said = rf"^{re.escape(str(path))}: written by a newer rmab \(format {FORMAT + 1}, .*\); update rmab"
         results = Results.open(finished)
@@ -242,14 +242,14 @@ class TestFormats:
         table = pq.read_table(shard_path(finished, run_id))
         older = table.rename_columns(["chance" if name == "random" else name for name in table.column_names])
         known = {key: value for key, value in provenance_of(table.schema).items() if key != "checksum"}
-        write_shard(finished, run_id, encoded(with_provenance(older, {**known, "format": 2})))
+        write_shard(finished, run_id, encode_table(with_provenance(older, {**known, "format": 2})))
         assert Results.open(finished).status() == Status(6, 6, 0, 0)
         assert read_shard(shard_path(finished, run_id), run_id)["random"].equals(table["random"])
 
     def test_a_run_of_this_format_without_a_column_is_damaged(self, finished: Path) -> None:
         path = shard_path(finished, small_study().jobs()[0].id)
         table = pq.read_table(path)
-        write_shard(finished, small_study().jobs()[0].id, encoded(table.drop_columns(["random"])))
+        write_shard(finished, small_study().jobs()[0].id, encode_table(table.drop_columns(["random"])))
         assert Results.open(finished).status() == Status(6, 5, 0, 1)
 
 

@@ -10,7 +10,7 @@ import click
 from rmab import __version__
 from rmab.cli.program import Program, examples, write_sections
 from rmab.cli.screen import say
-from rmab.common import imported, look_in
+from rmab.common import import_target, look_in
 
 __all__ = ["main"]
 
@@ -60,7 +60,7 @@ class Commands(Program):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command."""
-        return imported(f"rmab.cli.{COMMANDS[name]}") if name in COMMANDS else None
+        return import_target(f"rmab.cli.{COMMANDS[name]}") if name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the commands by section."""

@@ -122,7 +122,7 @@ def _print_indices(solved: "Fluid", policy: "IndexPolicy", index: str, arms: tup
         for s in range(int(model.arms.real_states[n])):
             worth = [index == "lagrangian" and table[n, h, s] > solved.prices[h] + slack for h in steps]
             cells = [f"{table[n, h, s]:{form}}{'*' if star else ' '}" for h, star in zip(steps, worth, strict=True)]
-            rows.append((_listed(members) if s == 0 else "", names[s], *cells))
+            rows.append((_format_ranges(members) if s == 0 else "", names[s], *cells))
     notes = ["* more than the price of this step"] if index == "lagrangian" else []
     if len(rows) > SHOWN_ROWS:
         notes.append(f"{len(rows) - SHOWN_ROWS} more rows: choose arms with --arm, or print all with --json.")
@@ -155,7 +155,7 @@ def _group_equal(solved: "Fluid", arms: tuple[int, ...]) -> list[list[int]]:
     return list(blocks.values())
 
 
-def _listed(members: list[int]) -> str:
+def _format_ranges(members: list[int]) -> str:
     """Format ascending numbers as ranges: 0-3, 7."""
     ranges: list[list[int]] = []
     for n in members:

@@ -7,7 +7,17 @@ import click
 
 import rmab.cli.live_reading  # noqa: F401  (it adds its commands)
 from rmab.cli.list import ids_of
-from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option, skip_option
+from rmab.cli.live_group import (
+    Command,
+    command,
+    examples_of,
+    json_option,
+    live,
+    open_programme,
+    open_to_create,
+    reason_option,
+    skip_option,
+)
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
 from rmab.cli.screen import print_json, print_table, say
@@ -93,7 +103,7 @@ def create(store: str, name: str, reward: dict[str, float], **options: Any) -> N
 
     Without --reward, you report the reward of each arm and period, in the column `reward` of the files for `tell`.
     """
-    with created(store) as found:
+    with open_to_create(store) as found:
         found.create(name, reward=reward or None, **options)
     say(f"The programme {name} is in {store}.")
 
@@ -131,7 +141,7 @@ def init(store: str, log: Path, name: str, reward: dict[str, float], groups: lis
 
     columns = {one: options.pop(one) for one in ("arm", "period", "state", "action", "rename")}
     records = read_log(log, **columns, groups=groups)
-    with created(store) as found:
+    with open_to_create(store) as found:
         p = create_from_log(found, name, records, reward=reward or None, **options)
         known, due = p.statistics.counts.sum(), p.status().due
     named = "" if name == "programme" else f" {name}"
@@ -144,7 +154,7 @@ def join(store: str, file: str, name: str | None, period: str | None) -> None:
     """Add the arms of FILE, which has the column arm and optionally group and state."""
     from rmab.live.spreadsheets import join_file
 
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         count, event = join_file(p, file, period)
     say(f"{count:,} arms joined (event {event}).")
 
@@ -161,7 +171,7 @@ def join(store: str, file: str, name: str | None, period: str | None) -> None:
 @reason_option
 def leave(store: str, period: str, name: str | None, ids: list[str], reason: str) -> None:
     """Remove arms from the programme; PERIOD is the first period without them."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         event = p.leave(ids, period=period, reason=reason)
     say(f"{len(ids):,} {'arm leaves' if len(ids) == 1 else 'arms leave'} the programme from {period} on (event {event}).")
 
@@ -175,7 +185,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     """Change the budget: to BUDGET from now on, or in single periods."""
     if (budget is None) == (not single):
         raise click.UsageError("give either BUDGET, or --in with a period: --in 2026-W48=150")
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         say(f"The budget is changed (event {p.set_budget(single if budget is None else budget)}).")  # type: ignore[arg-type]
 
 
@@ -223,7 +233,7 @@ def ask(
     from rmab.common import write_table
     from rmab.live.tables import list_table
 
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         found = p.ask(period, skip=skip, issued=issued)
         later = p.ask_ahead(ahead) if ahead else ()
     if out is not None:
@@ -261,7 +271,7 @@ def tell(store: str, period: str, file: str, name: str | None, dry_run: bool, sk
     """
     from rmab.live.spreadsheets import find_uncounted, read_sheet, tell_sheet
 
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         sheet = read_sheet(file)
         count, event = tell_sheet(p, period, sheet, dry_run=dry_run, skip=skip)
         lacking = {} if dry_run else find_uncounted(p, period, sheet.columns["arm"])
@@ -282,7 +292,7 @@ def correct(store: str, period: str, file: str, name: str | None, reason: str, d
     """Replace reports of PERIOD, from FILE in the format of `tell`."""
     from rmab.live.spreadsheets import tell_file
 
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         count, event = tell_file(p, period, file, reason=reason, dry_run=dry_run, skip=skip)
     say(f"{count:,} corrections of {period} are {'fine' if dry_run else f'stored (event {event})'}.")
 
@@ -291,7 +301,7 @@ def correct(store: str, period: str, file: str, name: str | None, reason: str, d
 @skip_option
 def missing(store: str, period: str, name: str | None, skip: bool) -> None:
     """Declare the outstanding reports of PERIOD as missing, so that nothing waits for them."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         say(f"The outstanding reports of {period} are declared missing (event {p.missing(period, skip=skip)}).")
 
 
@@ -303,7 +313,7 @@ def missing(store: str, period: str, name: str | None, skip: bool) -> None:
 @reason_option
 def override(store: str, period: str, name: str | None, add: list[str], remove: list[str], reason: str) -> None:
     """Change the list of PERIOD manually, before or after it is decided."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         say(f"The list of {period} is changed (event {p.override(period, add=add, remove=remove, reason=reason)}).")
 
 
@@ -312,5 +322,5 @@ def override(store: str, period: str, name: str | None, add: list[str], remove: 
 @reason_option
 def undo(store: str, event: int, name: str | None, reason: str) -> None:
     """Cancel EVENT, as if it had never happened."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         say(f"Event {event} is undone (event {p.undo(event, reason=reason)}).")

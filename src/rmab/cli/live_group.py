@@ -20,7 +20,7 @@ SHOWN = 20  # maximum number of printed rows
 
 
 @contextmanager
-def opened_store(store: str) -> "Iterator[Store]":
+def open_existing_store(store: str) -> "Iterator[Store]":
     """Open a store that exists."""
     from rmab.errors import ModelError
     from rmab.live import open as open_store
@@ -32,11 +32,11 @@ def opened_store(store: str) -> "Iterator[Store]":
 
 
 @contextmanager
-def opened(store: str, name: str | None) -> "Iterator[Programme]":
+def open_programme(store: str, name: str | None) -> "Iterator[Programme]":
     """Open a programme of a store: the named one, or the only one."""
     from rmab.errors import ModelError
 
-    with opened_store(store) as found:
+    with open_existing_store(store) as found:
         there = found.programmes
         if name is None and len(there) != 1:
             raise ModelError(f"{store}: choose a programme with --name: {', '.join(there) or 'none'}")
@@ -44,7 +44,7 @@ def opened(store: str, name: str | None) -> "Iterator[Programme]":
 
 
 @contextmanager
-def created(store: str) -> "Iterator[Store]":
+def open_to_create(store: str) -> "Iterator[Store]":
     """Open a store to create a programme in; remove a new file if that fails."""
     from rmab.errors import RmabError
     from rmab.live import open as open_store

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rmab.cli.list import raw_option
-from rmab.cli.live_group import command, json_option, opened, opened_store
+from rmab.cli.live_group import command, json_option, open_existing_store, open_programme
 from rmab.cli.names import checked_file
 from rmab.cli.screen import print_json, print_table, say
 
@@ -18,7 +18,7 @@ SHOWN = 20  # maximum number of printed rows
 @json_option
 def status(store: str, name: str | None, machine: bool) -> None:
     """Show what is due, missing or wrong."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         found = p.status()
     if machine:
         print_json({**vars(found), "findings": [vars(one) for one in found.findings]})
@@ -43,7 +43,7 @@ def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None
 
     You may look as often as you like: with probability 95%, the interval contains the true benefit at every look.
     """
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         found = p.benefit(fallback=fallback)
     print_json(vars(found)) if machine else say(f"{found}.")
 
@@ -52,7 +52,7 @@ def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None
 @click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".html"))
 def report(store: str, name: str | None, file: Path) -> None:
     """Write a page to FILE: status, benefit, and who gets places."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         p.report(file)
     say(f"The report is in {file}.")
 
@@ -67,13 +67,13 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     places given by the index, not those given by a rule, by hand or by a draw; "-" means that there was no model. `why the
     fallback` says why ENGINE could not have made a plan; it is empty if it could.
     """
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         found = p.shadow(engine)
     if machine:
         print_json(vars(found))
         return
     columns = zip(found.periods, found.agreement, found.promised, found.own_promise, found.fallbacks, strict=True)
-    rows = [(one, f"{a:.0%}", *map(_known, (mine, own)), why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
+    rows = [(one, f"{a:.0%}", *map(_format_number, (mine, own)), why) for one, a, mine, own, why in list(columns)[-SHOWN:]]
     print_table(
         f"{engine}, compared with the decisions",
         ("period", "same places", "its list", "the real list", "why the fallback"),
@@ -83,7 +83,7 @@ def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     say(f"{found}.")
 
 
-def _known(number: float) -> str:
+def _format_number(number: float) -> str:
     return "-" if math.isnan(number) else f"{number:.3g}"
 
 
@@ -93,7 +93,7 @@ def _known(number: float) -> str:
 @json_option
 def verify(store: str, name: str | None, head: str | None, replay: bool, machine: bool) -> None:
     """Check that the journal has not been changed."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         count, last = p.verify(head), p.head
         found = p.replay() if replay else None
     if machine:
@@ -108,7 +108,7 @@ def verify(store: str, name: str | None, head: str | None, replay: bool, machine
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(store: str, file: Path) -> None:
     """Copy a SQLite STORE, with all its programmes, to FILE, even while it is in use."""
-    with opened_store(store) as found:
+    with open_existing_store(store) as found:
         found.backup(file)
     say(f"The copy is in {file}.")
 
@@ -120,7 +120,7 @@ def export(store: str, name: str | None, file: Path, raw: bool) -> None:
     """Write one row per arm and decided period to FILE, for analysis with other tools."""
     from rmab.common import write_table
 
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         table = p.export()
     write_table(table, file, raw=raw)
     say(f"{table.num_rows:,} rows are in {file}.")
@@ -130,7 +130,7 @@ def export(store: str, name: str | None, file: Path, raw: bool) -> None:
 @json_option
 def events(store: str, name: str | None, machine: bool) -> None:
     """List the events of the journal; with --json, including their content."""
-    with opened(store, name) as p:
+    with open_programme(store, name) as p:
         found = p.events
     if machine:
         print_json([{**vars(one), "body": json.loads(one.body)} for one in found])

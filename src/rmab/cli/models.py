@@ -10,7 +10,7 @@ import click
 from rmab.cli.names import TASK, keep_apart, pairs_option, seed_option
 from rmab.cli.program import BadInput
 from rmab.cli.screen import alone_on_stdout
-from rmab.common import SUFFIXES, parsed_json
+from rmab.common import SUFFIXES, parse_json
 
 if TYPE_CHECKING:
     from rmab.model import Problem
@@ -89,9 +89,7 @@ def _read_array(path: Path) -> Any:
     from rmab.errors import FileError
 
     try:
-        values = (
-            np.load(path, allow_pickle=False) if path.suffix == ".npy" else parsed_json(path.read_text(encoding="utf-8"))
-        )
+        values = np.load(path, allow_pickle=False) if path.suffix == ".npy" else parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, EOFError) as error:

@@ -156,7 +156,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
     A dot leads into a component: `estimator=mine:Fade` and `estimator.speed=0.5` become one table.
     """
-    from rmab.common import parsed_json
+    from rmab.common import parse_json
 
     pairs: dict[str, Any] = {}
     for text in values:
@@ -171,7 +171,7 @@ def key_values(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
         if place in table:
             raise click.BadParameter(f"{key} is given twice; keep one", ctx, param)
         try:
-            table[place] = parsed_json(value)
+            table[place] = parse_json(value)
         except ValueError:
             table[place] = value
     return pairs

@@ -45,9 +45,9 @@ class Program(click.Group):
                 say(traceback.format_exc(), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 raise
-            from rmab.common.extras import named
+            from rmab.common.extras import as_missing_extra
 
-            raise _failure(named(error) if isinstance(error, Exception) else error) from error
+            raise _failure(as_missing_extra(error) if isinstance(error, Exception) else error) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit as click does, but with our exit codes and one-line errors."""
@@ -98,7 +98,7 @@ def _failure(error: Exception | SystemExit) -> Failure:
     cause = error.__cause__
     full = isinstance(cause, OSError) and cause.errno in DISK
     if isinstance(error, LogError) and len(error.problems) > 1:
-        return BadInput(_listed(error))
+        return BadInput(_list_problems(error))
     if (isinstance(error, ModelError | FileError) and not full) or getattr(error, "code", "") in NO_STORE:
         return BadInput(str(error))
     if isinstance(error, RmabError):
@@ -109,7 +109,7 @@ def _failure(error: Exception | SystemExit) -> Failure:
     return Failure(f"{type(error).__name__}: {error} (rmab --debug shows where)")
 
 
-def _listed(error: LogError) -> str:
+def _list_problems(error: LogError) -> str:
     """List all problems of a log, one per line."""
     rest = len(error.problems) - MOST
     lines = [f"{error.name}: {len(error.problems)} problems; nothing was read", *map(str, error.problems[:MOST])]

@@ -82,8 +82,8 @@ def run(
     with alone_on_stdout(machine):
         player = make_learner(learner, **options)
         game = find_task(task, seed, **task_option)
-        with progress(f"{learner} on {game.name}") as done:
-            played = play(game, player, seed, feedback=feedback, progress=done)
+        with progress(f"{learner} on {game.name}") as advance:
+            played = play(game, player, seed, feedback=feedback, progress=advance)
             summary = played.summary()  # also under the progress bar, as it solves for the comparators
     problem = None if save is None else _save(played, summary, save)
     saved = None if problem else save

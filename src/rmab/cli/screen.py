@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from rmab.errors import escaped
+from rmab.errors import escape
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ def print_json(value: object) -> None:
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print text that may contain user input: control characters are escaped."""
-    click.echo(escaped(text), err=err, nl=nl)
+    click.echo(escape(text), err=err, nl=nl)
 
 
 @contextmanager
@@ -113,10 +113,10 @@ def print_table(
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         short = max((len(row[place]) for row in rows), default=0) <= SHORT
-        table.add_column(escaped(column), justify="left" if place < left else "right", overflow="fold", no_wrap=short)
+        table.add_column(escape(column), justify="left" if place < left else "right", overflow="fold", no_wrap=short)
     for row in rows:
-        table.add_row(*map(escaped, row))
-    console.print(Text(escaped(title), style="bold"), soft_wrap=True)
+        table.add_row(*map(escape, row))
+    console.print(Text(escape(title), style="bold"), soft_wrap=True)
     console.print(table)
     for note in notes:
         say(note)
@@ -128,7 +128,7 @@ def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
 
     needed = 2
     for place, column in enumerate(columns):
-        longest = max((cell_len(escaped(row[place])) for row in rows), default=0)
+        longest = max((cell_len(escape(row[place])) for row in rows), default=0)
         needed += 3 + max(cell_len(column), longest if longest <= SHORT else READABLE)
     return needed <= width
 
@@ -155,7 +155,7 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
 
     Without a terminal there is no bar; with in_lines, a line is printed at every tenth instead.
     """
-    description = escaped(description)
+    description = escape(description)
     bar = _bar()
     with nullcontext() if bar.disable else bar:  # before rich 15, a disabled bar prints an empty line at its end
         task = bar.add_task(f"{description} (the first run compiles for a minute or two)", total=None)
@@ -175,8 +175,8 @@ def progress(description: str, *, in_lines: bool = False) -> Iterator[Callable[[
 def waiting(description: str) -> Iterator[Callable[[str], None]]:
     """Show a status line on a terminal while the body runs; yield a function that changes the line."""
     console = _console(stderr=True)
-    with console.status(escaped(description)) as status:
-        yield lambda line: status.update(escaped(line))
+    with console.status(escape(description)) as status:
+        yield lambda line: status.update(escape(line))
 
 
 def screen_width() -> int:

@@ -190,11 +190,11 @@ def _run_missing(plan: "Study", folder: Path, engine: "Engine", again: "Collecti
             started.append(True)
             bar(finished, total)
 
-        def failed(failure: "RunFailure") -> None:
+        def report_failure(failure: "RunFailure") -> None:
             _print_failure(failure, debug)
 
         try:
-            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=failed, again=again)
+            return run_study(plan, folder, engine=engine, on_progress=advance, on_failure=report_failure, again=again)
         except (FileError, StudyError) as error:
             if not started:
                 raise

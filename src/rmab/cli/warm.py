@@ -19,14 +19,14 @@ def warm(clear: bool) -> None:
     belongs to the user who runs rmab and nobody else may write there. If a file is damaged or the folder cannot be
     used, a warning is printed once and the code is compiled again.
     """
-    from rmab.common import cleared, home
+    from rmab.common import clear_cache, home
 
     try:
         place = home()
     except RuntimeError as error:
         raise Failure(f"no folder for machine code: {error}") from error
     if clear:
-        files, size = cleared()
+        files, size = clear_cache()
         click.echo(f"{place}: {files} files removed, {size / 1e6:.1f} MB")
         return
     from rmab.cli.warming import count_stored, steps

@@ -38,20 +38,20 @@ from .checks import (
 from .extras import EXTRAS as EXTRAS, require as require
 from .files import (
     SUFFIXES as SUFFIXES,
-    check_suffix as check_suffix,
     check_writable as check_writable,
-    parsed_json as parsed_json,
-    parsed_toml as parsed_toml,
+    checked_suffix as checked_suffix,
+    parse_json as parse_json,
+    parse_toml as parse_toml,
     write_atomically as write_atomically,
 )
-from .machine_code import cleared as cleared, home as home
+from .machine_code import clear_cache as clear_cache, home as home
 from .options import (
     ArmCount as ArmCount,
     Budget as Budget,
     Episodes as Episodes,
     Horizon as Horizon,
     Numbers as Numbers,
-    checked as checked,
+    checked_options as checked_options,
     json_schema as json_schema,
     path_of as path_of,
     schema as schema,
@@ -67,7 +67,13 @@ from .references import (
     look_in as look_in,
     source_digest as source_digest,
 )
-from .registry import Entry as Entry, Problems as Problems, Registry as Registry, imported as imported, nearest as nearest
+from .registry import (
+    Entry as Entry,
+    Problems as Problems,
+    Registry as Registry,
+    import_target as import_target,
+    nearest as nearest,
+)
 from .storage import (
     Fields as Fields,
     Format as Format,

@@ -16,7 +16,7 @@ import llvmlite
 import numba
 
 from rmab.common import machine_code
-from rmab.common.machine_code import Dispatcher, Store, opened
+from rmab.common.machine_code import Dispatcher, Store, prepare_folder
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -27,7 +27,7 @@ def _folder() -> Path | None:
     package = Path(__file__).parents[1]
     for source in sorted([Path(__file__), Path(machine_code.__file__), *package.glob("**/compiled/*.py")]):
         digest.update(source.read_bytes())
-    return opened(digest.hexdigest()[:16])
+    return prepare_folder(digest.hexdigest()[:16])
 
 
 _FOLDER = _folder()
@@ -38,10 +38,10 @@ def _jit(function: Function, **options: object) -> Function:
         return function
     given = {"_nrt": True, **options}  # always: what is not given would be that of the caller
     plain = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **given)(function)
-    made = Dispatcher(function, targetoptions=plain.targetoptions)
+    dispatcher = Dispatcher(function, targetoptions=plain.targetoptions)
     if _FOLDER is not None:
-        made._cache = Store(function, _FOLDER)
-    return cast(Function, made)
+        dispatcher._cache = Store(function, _FOLDER)
+    return cast(Function, dispatcher)
 
 
 def compiled(function: Function) -> Function:

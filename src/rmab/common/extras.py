@@ -28,7 +28,7 @@ def require(extra: str, what: str) -> None:
         raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'rmab[{extra}]'")
 
 
-def named(error: Exception) -> Exception:
+def as_missing_extra(error: Exception) -> Exception:
     """Return MissingExtra for a failed import of an optional package, and any other error unchanged.
 
     If several extras have the package, it names the one for logs; the others are checked by `require`.

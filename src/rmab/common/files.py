@@ -24,12 +24,12 @@ DEEPEST = 64  # maximum levels of nesting; files of the library have less than t
 _LONG_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){1000}""")
 
 
-def parsed_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Parse JSON; raise ValueError, in one line, if it is not valid, repeats a key, or is nested too deeply."""
     return _shallow(lambda: json.loads(text, object_pairs_hook=_once))
 
 
-def parsed_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML; raise ValueError, in one line, if it is not valid, repeats a key, or is nested too deeply."""
     if _LONG_KEY.search(text):
         raise ValueError(f"nested too deeply: a key with over 1000 levels; the limit is {DEEPEST}")
@@ -124,7 +124,7 @@ def _file_error(path: str | os.PathLike[str], what: str, error: OSError | ValueE
     return FileError(f"{name!r}: cannot be {what} ({error})", code=code, path=name)
 
 
-def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
+def checked_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """Return the suffix of a path; raise FileError unless it is one of these."""
     try:
         suffix = Path(path).suffix

@@ -35,7 +35,7 @@ _compiling = False  # whether the main thread compiles, so that an interrupt wai
 
 
 @contextmanager
-def deferred_interrupt() -> Iterator[None]:
+def defer_interrupt() -> Iterator[None]:
     """Let Ctrl-C wait for the end of a compilation: LLVM calls back into Python, where the exception would be lost.
 
     A second Ctrl-C does not wait. If the program has its own SIGINT handler, it is called at the end.
@@ -87,7 +87,7 @@ class InnerCompiler(_FunctionCompiler):  # type: ignore[misc]
         flags = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        made = compiler.compile_extra(
+        raw = compiler.compile_extra(
             self.targetdescr.typing_context,
             context,
             self.py_func,
@@ -98,7 +98,7 @@ class InnerCompiler(_FunctionCompiler):  # type: ignore[misc]
             library=InnerLibrary(context.codegen(), name),
             pipeline_class=self.pipeline_class,
         )
-        result = made._replace(entry_point=InnerFunction())
+        result = raw._replace(entry_point=InnerFunction())
         context.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
@@ -126,7 +126,7 @@ class Dispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, sig: Any) -> Any:
         """Compile in full for these types: Python calls it."""
-        with deferred_interrupt(), global_compiler_lock:
+        with defer_interrupt(), global_compiler_lock:
             types = tuple(sigutils.normalize_signature(sig)[0])
             if types in self._inner and not self._linking:
                 self._inner.discard(types)
@@ -166,7 +166,7 @@ def problem_of(folder: Path) -> str:
     return ""
 
 
-def opened(digest: str) -> Path | None:
+def prepare_folder(digest: str) -> Path | None:
     """Return the folder for code of this digest, made if need be; None where there is none that can be used."""
     try:
         folder = home() / f"compiled-{digest}"
@@ -185,7 +185,7 @@ def opened(digest: str) -> Path | None:
     return folder
 
 
-def cleared() -> tuple[int, int]:
+def clear_cache() -> tuple[int, int]:
     """Remove the machine code of all versions, where it is this user's; return how many files, and their bytes."""
     if not home().is_dir() or problem_of(home()):
         return 0, 0
@@ -272,4 +272,4 @@ class Store(_Cache):  # type: ignore[misc]
         """Do nothing: a function without a store has none."""
 
     def flush(self) -> None:
-        """Do nothing: `cleared` removes what is kept."""
+        """Do nothing: `clear_cache` removes what is kept."""

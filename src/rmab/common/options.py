@@ -115,7 +115,7 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
 @cache
 def _schema(implementation: Any, given: tuple[str, ...]) -> type[BaseModel]:
     known, extra = {}, "forbid"
-    for name, hint, default in _declared(implementation):
+    for name, hint, default in _iterate_options(implementation):
         if name == "**":
             extra = "allow"
         elif name not in given:
@@ -125,7 +125,7 @@ def _schema(implementation: Any, given: tuple[str, ...]) -> type[BaseModel]:
     return create_model(name, __config__=config, **known)  # type: ignore[call-overload,no-any-return]
 
 
-def _declared(implementation: Any) -> Iterator[tuple[str, Any, Any]]:
+def _iterate_options(implementation: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, type and default of each option; `**` stands for any others."""
     if is_dataclass(implementation):
         hints = get_type_hints(implementation, include_extras=True)
@@ -238,7 +238,7 @@ def path_of(place: tuple[int | str, ...]) -> str:
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place).lstrip(".")
 
 
-def checked(
+def checked_options(
     what: str, model: type[BaseModel], options: Mapping[str, object], hint: str = "", **location: str
 ) -> dict[str, Any]:
     """Validate options and return those that were given; raise ModelError with all problems."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from rmab.common.files import parsed_json
+from rmab.common.files import parse_json
 from rmab.common.storage import Fields
 from rmab.errors import ModelError
 
@@ -58,7 +58,7 @@ def _build(cls: type[Value], fields: Fields, prefix: str) -> Value:
         else:
             one = fields[key]
             text = isinstance(one, str) and get_origin(hint) in (tuple, dict)
-            values[name] = _revive(hint, parsed_json(one) if text else one, key)
+            values[name] = _revive(hint, parse_json(one) if text else one, key)
     return cls(**values)
 
 

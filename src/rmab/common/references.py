@@ -142,16 +142,16 @@ def load_custom(what: str, name: str, kinds: tuple[type, ...]) -> Any:
         It must be a class that derives from one of these, or a custom function. A declared return type must be one of
         them; a function of an installed package must declare one.
     """
-    home, target = _found(what, name)
+    home, target = _find(what, name)
     if isinstance(target, type) and issubclass(target, kinds):
         return target
     kind = " or ".join(one.__name__ for one in kinds)
     wanted = f"a {what} is a class that derives from {kind}, or a function that returns one"
     if not isinstance(target, FunctionType):
-        raise ModelError(f"{what} {name}: rejected: {_described(target)}; {wanted}")
+        raise ModelError(f"{what} {name}: rejected: {_describe(target)}; {wanted}")
     if target.__module__ != home.__name__:
         raise ModelError(f"{what} {name}: rejected: the function is from {target.__module__}; {wanted}")
-    returned = _returned(target)
+    returned = _return_type(target)
     if returned is inspect.Signature.empty:
         if is_installed(Path(target.__code__.co_filename)):
             reason = f"it is from an installed package, and does not declare that it returns {kind}"
@@ -207,7 +207,7 @@ def source_digest(module: str, *, on_disk: bool = False) -> str | None:
     return digest
 
 
-def _returned(target: FunctionType) -> object:
+def _return_type(target: FunctionType) -> object:
     """Return the declared return type of a function; its name if the type is not known at run time."""
     declared = target.__annotations__.get("return", inspect.Signature.empty)
     try:
@@ -217,12 +217,12 @@ def _returned(target: FunctionType) -> object:
     return get_origin(declared) or declared
 
 
-def _described(thing: object) -> str:
+def _describe(thing: object) -> str:
     kind = "a class" if isinstance(thing, type) else type(thing).__name__
     return f"{kind} of {getattr(thing, '__module__', None) or 'no module'}"
 
 
-def _found(what: str, name: str) -> tuple[ModuleType, Any]:
+def _find(what: str, name: str) -> tuple[ModuleType, Any]:
     """Return the module and the attribute of `module:attribute`."""
     module, _, target = name.partition(":")
     try:

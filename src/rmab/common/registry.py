@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from rmab.errors import ModelError, raised_as
+from rmab.errors import ModelError, raise_as
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -131,7 +131,7 @@ class Registry(Generic[AnyEntry]):
 
     def classes(self) -> tuple[type, ...]:
         """Return the classes that implementations derive from, or return instances of."""
-        return tuple(map(imported, self._returns))
+        return tuple(map(import_target, self._returns))
 
     def load(self, name: str) -> Any:
         """Import the implementation of a name, or of a custom `module:attribute`, and return it; it is not called.
@@ -144,9 +144,9 @@ class Registry(Generic[AnyEntry]):
         if isinstance(name, str) and ":" in name:
             from rmab.common.references import load_custom
 
-            with raised_as(None, code="bad-reference", **{self.kind: name}):
+            with raise_as(None, code="bad-reference", **{self.kind: name}):
                 return load_custom(self.kind, name, self.classes())
-        return imported(self[name].target)
+        return import_target(self[name].target)
 
     def call(self, name: str, *values: object, **options: object) -> Any:
         """Load an implementation and call it.
@@ -161,7 +161,7 @@ class Registry(Generic[AnyEntry]):
             return implementation(*values, **options)
         from rmab.common.references import call_custom
 
-        with raised_as(None, code="bad-reference", **{self.kind: name}):
+        with raise_as(None, code="bad-reference", **{self.kind: name}):
             return call_custom(self.kind, name, implementation, self.classes(), values, options)
 
     def schema(self, name: str) -> type[BaseModel]:
@@ -176,7 +176,7 @@ class Registry(Generic[AnyEntry]):
 
         return problems(self.schema(name), options)
 
-    def checked(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
+    def checked_options(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
         """Validate options and return those that were given.
 
         Raises
@@ -184,13 +184,13 @@ class Registry(Generic[AnyEntry]):
         ModelError
             In one line, with all problems.
         """
-        from rmab.common.options import checked
+        from rmab.common.options import checked_options
 
         hint = f"`{self.listed_by} {name}`"
-        return checked(f"{self.kind} {name}", self.schema(name), options, hint, **{self.kind: name})
+        return checked_options(f"{self.kind} {name}", self.schema(name), options, hint, **{self.kind: name})
 
 
-def imported(target: str) -> Any:
+def import_target(target: str) -> Any:
     """Import `module:attribute` of this library."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

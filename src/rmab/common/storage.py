@@ -25,8 +25,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rmab.common.checks import check_memory
-from rmab.common.files import SUFFIXES, check_suffix, parsed_json, read_file, write_atomically
-from rmab.errors import FileError, ModelError, raised_as
+from rmab.common.files import SUFFIXES, checked_suffix, parse_json, read_file, write_atomically
+from rmab.errors import FileError, ModelError, raise_as
 
 Fields = dict[str, Any]
 EXACT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))  # number types without loss in Python
@@ -148,7 +148,7 @@ class Stored(ABC):
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
         """Return the object as the content of a file with this suffix."""
-        check_suffix(f"{type(self).__name__}{suffix}", self.FORMAT.suffixes)
+        checked_suffix(f"{type(self).__name__}{suffix}", self.FORMAT.suffixes)
         return encode(self.FORMAT, self.to_fields(), suffix)
 
     @classmethod
@@ -157,12 +157,12 @@ class Stored(ABC):
         if not isinstance(content, bytes):
             raise FileError(f"{cls.__name__}: expected bytes of to_bytes, got {type(content).__name__}")
         suffix = ".npz" if content.startswith(b"PK") else ".json"
-        check_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
+        checked_suffix(f"{cls.__name__}{suffix}", cls.FORMAT.suffixes)
         return cls._build(parse(content, cls.__name__, suffix), cls.__name__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the object to one file, `.npz` or `.json`, atomically; raise FileError if it cannot be written."""
-        write_atomically(path, self.to_bytes(check_suffix(path, self.FORMAT.suffixes)))
+        write_atomically(path, self.to_bytes(checked_suffix(path, self.FORMAT.suffixes)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -179,8 +179,8 @@ class Stored(ABC):
 
     @classmethod
     def _build(cls, fields: Fields, name: str) -> Self:
-        known = check_fields(cls.FORMAT, fields, name)
-        with raised_as(None, f"{name}: ", path=name):
+        known = checked_fields(cls.FORMAT, fields, name)
+        with raise_as(None, f"{name}: ", path=name):
             return cls.from_fields(known)
 
 
@@ -212,7 +212,7 @@ def kind_of(path: str | os.PathLike[str]) -> object:
 
 
 def _parse_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> Fields:
-    suffix = check_suffix(path, suffixes)
+    suffix = checked_suffix(path, suffixes)
     return parse(read_file(path), str(path), suffix)
 
 
@@ -237,12 +237,12 @@ def decode(form: Format, content: bytes, name: str, suffix: str) -> Fields:
 
     Text is str or list of str. Arrays are arrays from `.npz`, and nested lists from `.json`.
     """
-    return check_fields(form, parse(content, name, suffix), name)
+    return checked_fields(form, parse(content, name, suffix), name)
 
 
-def check_fields(form: Format, fields: Fields, name: str) -> Fields:
+def checked_fields(form: Format, fields: Fields, name: str) -> Fields:
     """Return the fields without `kind` and `format`, upgraded to this version; raise FileError if they are not valid."""
-    with raised_as(FileError, f"{name}: ", path=name):
+    with raise_as(FileError, f"{name}: ", path=name):
         return _upgrade(form, fields)
 
 
@@ -288,7 +288,7 @@ def _kind_in_words(found: object) -> str:
 
 def parse(content: bytes, name: str, suffix: str) -> Fields:
     """Return all fields of a file, including `kind` and `format`; raise FileError if it is not a file of the library."""
-    with raised_as(FileError, f"{name}: ", path=name):
+    with raise_as(FileError, f"{name}: ", path=name):
         try:
             return _parse_json(content) if suffix == ".json" else _parse_npz(content)
         except MemoryError as error:
@@ -297,7 +297,7 @@ def parse(content: bytes, name: str, suffix: str) -> Fields:
 
 def _parse_json(content: bytes) -> Fields:
     try:
-        fields = parsed_json(content.decode())
+        fields = parse_json(content.decode())
     except ValueError as error:
         raise FileError(f"not JSON ({error})") from error
     if not isinstance(fields, dict):

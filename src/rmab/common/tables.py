@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rmab.common.extras import require
-from rmab.common.files import check_suffix, write_atomically
+from rmab.common.files import checked_suffix, write_atomically
 from rmab.errors import FileError, ModelError
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
@@ -61,7 +61,7 @@ def write_table(table: Any, path: str | os.PathLike[str], *, raw: bool = True, d
         ...
     rmab.errors.FileError: weeks.txt: the name must end in .csv, .parquet or .xlsx
     """
-    suffix = check_suffix(path, TABLE_SUFFIXES)
+    suffix = checked_suffix(path, TABLE_SUFFIXES)
     try:
         content = table_bytes(table, suffix, raw=raw, dialect=dialect)
     except UnicodeEncodeError as error:

@@ -51,7 +51,7 @@ def take_line(line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray
             if spare <= 0:
                 break
         return [(CERTAIN, counts)]
-    allowed = _allowed(sizes, member[:, kinds], room)
+    allowed = _count_admitted(sizes, member[:, kinds], room)
     total = np.cumsum(allowed)
     if not total.size or total[-1] <= places:
         counts[kinds] = allowed
@@ -69,7 +69,7 @@ def take_line(line: tuple[IntArray, IntArray], free: IntArray, member: BoolArray
     return found
 
 
-def _allowed(sizes: IntArray, member: BoolArray, room: IntArray) -> IntArray:
+def _count_admitted(sizes: IntArray, member: BoolArray, room: IntArray) -> IntArray:
     """(L,) how many arms of each kind of a line get a place under its cap; no kind is under two caps."""
     allowed = sizes.copy()
     for inside, left in zip(member, room, strict=True):
@@ -82,7 +82,7 @@ def price_caps(
     worth: FloatArray, kinds: IntArray, taken: IntArray, free: IntArray, member: BoolArray, room: IntArray, places: int
 ) -> FloatArray:
     """(C,) the price of each cap, if no kind is under two caps: worth (K,), taken and free (K,)."""
-    allowed, given = _allowed(free[kinds], member[:, kinds], room), taken[kinds]
+    allowed, given = _count_admitted(free[kinds], member[:, kinds], room), taken[kinds]
     last = float(worth[kinds[given > 0]].min(initial=np.inf)) if 0 < places == given.sum() else 0.0
     blocked = np.where(member[:, kinds] & (allowed < free[kinds]), worth[kinds], -np.inf)
     return np.maximum(blocked.max(axis=1, initial=-np.inf) - last, 0.0) if places else np.zeros(len(room))

@@ -24,7 +24,7 @@ from rmab.common import (
     as_indices,
     as_integer,
     as_table,
-    check_suffix,
+    checked_suffix,
     frozen,
     pack,
     unpack,
@@ -226,7 +226,7 @@ class Decision(ReadOnly, Stored):
         and `load` reads them. In a CSV file, text that a spreadsheet would read as a formula gets an apostrophe,
         unless `raw` is set, for programs.
         """
-        if check_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
+        if checked_suffix(path, (*TABLE_SUFFIXES, *self.FORMAT.suffixes)) in TABLE_SUFFIXES:
             write_table(self.to_table(upcoming), path, raw=raw, dialect=self.dialect or PLAIN_DIALECT)
         else:
             super().save(path)

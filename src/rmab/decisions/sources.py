@@ -140,11 +140,11 @@ def _explain_period(fit: Fit) -> str:
         few = yes < fit.usual_budget / 2
         hint = f"; if the list of {final} is not made yet, use period='{final}' (--for {final})" if few else ""
         return f"for {label}: {seen}{partly}{hint}"
-    done = "no action is entered in it yet" if not yes + no else seen
+    summary = "no action is entered in it yet" if not yes + no else seen
     blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
     late = log.periods.label(last - 1) if blank else ""
     unknown = f"; who was acted on in {late} is not entered, so its list may be repeated" if blank else ""
-    return f"for {label}, the last {per} of the log: {done}{partly}{unknown}"
+    return f"for {label}, the last {per} of the log: {summary}{partly}{unknown}"
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common import BoolArray, FloatArray, as_floats, as_integer, check_memory, expect
-from rmab.errors import ModelError, PolicyError, raised_as
+from rmab.errors import ModelError, PolicyError, raise_as
 from rmab.play import Feedback, Policy, Rounds
 from rmab.play.compiled.rounds import top_rounds
 from rmab.runs.running import Game
@@ -106,7 +106,7 @@ class TaskRounds(Rounds):
             and `paid` (R, N): active arms, numbers of dropped requests, and rewards of arms, NaN if the task's feedback
             hides them. At the end of an episode also `bound`, if requested.
         """
-        active = self.requested(requests, strict=self.over_budget == "error")
+        active = self.checked_actions(requests, strict=self.over_budget == "error")
         earned, paid, dropped = self.advance(active)
         if self.task.feedback == "active":
             paid[~active] = np.nan
@@ -117,7 +117,7 @@ class TaskRounds(Rounds):
 
     def top(self, scores: ArrayLike) -> BoolArray:
         """(R, N) arms with the highest scores (R, N), as many as the budget; ties are broken at random."""
-        with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+        with raise_as(PolicyError, f"step {self.step}: ", step=self.step):
             given = as_floats(scores, "scores")
         self.check_shape(given, "scores")
         for r, n in np.argwhere(np.isnan(given))[:1]:

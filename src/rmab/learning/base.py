@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, IntArray, ReadOnly, as_seed, expect, frozen
 from rmab.errors import FeedbackError, ModelError
-from rmab.learning.options import Configured, described, named, ours
+from rmab.learning.options import Configured, class_name, describe, ours
 from rmab.learning.state import Arrays, ArraySpecs, Changes, State, check_arrays
 from rmab.model import Problem, View
 from rmab.play import Feedback, Policy
@@ -142,14 +142,14 @@ class Learner(Configured, ABC):
         known: str | None = vars(self).get("_signature")
         if known is not None:
             return known
-        line = self._described()
+        line = self._describe()
         if ours(self):  # nobody can change a learner of this library
             object.__setattr__(self, "_signature", line)
         return line
 
-    def _described(self) -> str:
-        own = {} if type(self).__module__.startswith("rmab.") else {"class": named(type(self))}
-        return f"{self.name} {json.dumps({**own, **self.options}, sort_keys=True, default=described)}"
+    def _describe(self) -> str:
+        own = {} if type(self).__module__.startswith("rmab.") else {"class": class_name(type(self))}
+        return f"{self.name} {json.dumps({**own, **self.options}, sort_keys=True, default=describe)}"
 
     def begin(self, view: View, seed: int = 0) -> State:
         """Return the state before the first episode."""
@@ -171,7 +171,7 @@ class Learner(Configured, ABC):
         if why := self.refuses(view):
             raise ModelError(f"{self.name} {why}")
         arrays = {name: frozen(np.asarray(array)) for name, array in self.initial(view, number).items()}
-        return _trusted(State(self.signature, view, number, 0, arrays))
+        return _mark_trusted(State(self.signature, view, number, 0, arrays))
 
     def plan(
         self, state: State, *, start: ArrayLike | None = None, budget: ArrayLike | None = None, horizon: int | None = None
@@ -220,7 +220,7 @@ class Learner(Configured, ABC):
         arrays = self.update(state, feedback)
         if not isinstance(arrays, Mapping):
             raise ModelError(f"{self.name}: update must return arrays by name, got {type(arrays).__name__}")
-        return _trusted(state.after(**arrays))
+        return _mark_trusted(state.after(**arrays))
 
     @abstractmethod
     def initial(self, view: View, seed: int) -> Arrays:
@@ -272,10 +272,10 @@ class Learner(Configured, ABC):
             raise ModelError(f"this state belongs to {state.learner}, not to {self.signature}", code="foreign-state")
         if not state._trusted:
             check_arrays(state.arrays, self.state_spec(state.view))
-            _trusted(state)
+            _mark_trusted(state)
 
 
-def _trusted(state: State) -> State:
+def _mark_trusted(state: State) -> State:
     """Return the state, marked as built or checked by its learner in this process."""
     object.__setattr__(state, "_trusted", True)
     return state

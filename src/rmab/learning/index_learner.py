@@ -124,12 +124,12 @@ class IndexLearner(Learner):
         """Begin with zero counts, or with a generator's samples."""
         pools = Pools.of(view)
         arrays = {"counts": self.counting.begin(pools), **begin_means(pools, self.window(view))}
-        return {**arrays, **self._prepared(pools, view, arrays, 0, seed)}
+        return {**arrays, **self._prepare_episode(pools, view, arrays, 0, seed)}
 
     def decide_in(self, state: State, view: View) -> EpisodePlan:
         """Recompute the index for this situation; counts and means do not depend on it."""
-        made = self._prepared(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
-        return self.decide(replace(state, view=view, arrays={**state.arrays, **made}))
+        arrays = self._prepare_episode(Pools.of(view), state.view, state.arrays, state.episode, state.seed)
+        return self.decide(replace(state, view=view, arrays={**state.arrays, **arrays}))
 
     def decide(self, state: State) -> EpisodePlan:
         """Activate the highest indices."""
@@ -144,9 +144,12 @@ class IndexLearner(Learner):
         observed, aside = pools.observe(feedback), self.observe(state, feedback)
         means = add_to_means(state.arrays, observed, state.episode, self.window(state.view))
         arrays = {"counts": self.counting.learn(state.arrays["counts"], observed), **means, **aside}
-        return {**arrays, **self._prepared(pools, state.view, {**state.arrays, **arrays}, state.episode + 1, state.seed)}
+        return {
+            **arrays,
+            **self._prepare_episode(pools, state.view, {**state.arrays, **arrays}, state.episode + 1, state.seed),
+        }
 
-    def _prepared(self, pools: Pools, task: View, arrays: Arrays, episode: int, seed: int) -> Arrays:
+    def _prepare_episode(self, pools: Pools, task: View, arrays: Arrays, episode: int, seed: int) -> Arrays:
         """Return what the coming episode needs."""
         known = Knowledge(pools, task, episode, seed, self.counting.until(task, episode), arrays)
         if self.explore is None:

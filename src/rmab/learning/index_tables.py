@@ -6,7 +6,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.learning.pools import Pools
-from rmab.model import View, parted
+from rmab.model import View, split_cells
 from rmab.solvers.fluid.blocks import Blocks
 from rmab.solvers.fluid.optimistic import solve_optimistic_fluid
 from rmab.solvers.whittle.index import arm_whittle
@@ -18,7 +18,7 @@ def lagrangian_table(pools: Pools, kernels: FloatArray, reward: FloatArray) -> F
     """(N, H, S) Lagrangian index under the fluid LP's prices; kernels (C*K,S,2,S) and pay of mass (C*K,S,2)."""
     view = pools.view
     size = (pools.start, pools.budget, view.horizon, pools.weights * pools.cost)
-    known, pays = parted(kernels, view.phases), parted(reward, view.phases)
+    known, pays = split_cells(kernels, view.phases), split_cells(reward, view.phases)
     kind: dict[str, Any] = {"phase_of": view.phase_of, "exact": view.exact, "tolerance": TOLERANCE}
     prices = solve_optimistic_fluid(known, known, pays, *size, **kind).prices
     blocks = Blocks(kernels, reward, pools.masses, pools.block_of, view.steps, pools.budget)

@@ -31,8 +31,8 @@ from rmab.learning.components.base import (
     Step,
     StepResult,
 )
-from rmab.learning.components.checks import check_basis, check_estimate, check_memory, check_plan, check_sets
-from rmab.learning.components.execution import Execution, Probes, rested, rested_first
+from rmab.learning.components.checks import checked_basis, checked_estimate, checked_memory, checked_plan, checked_sets
+from rmab.learning.components.execution import Execution, Probes, rest_in_first_episode, rest_worthless
 from rmab.learning.pools import Episode, Observations, Pools
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, Changes, Memory, State, masses, whole
 from rmab.model import Problem, View
@@ -119,13 +119,13 @@ class MirrorDescent(Learner):
     def initial(self, view: View, seed: int) -> Arrays:  # noqa: ARG002
         """Plan for the first sets, before any reward is known."""
         pools, components = Pools.of(view), self._components
-        sets = check_memory(components.confidence, components.confidence.begin(pools))
-        refresh = check_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
-        rewards = check_memory(components.estimator, components.estimator.begin(pools))
-        plan = check_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
+        sets = checked_memory(components.confidence, components.confidence.begin(pools))
+        refresh = checked_memory(components.refresh, components.refresh.learn({}, sets["counts"]))
+        rewards = checked_memory(components.estimator, components.estimator.begin(pools))
+        plan = checked_plan(components.step, pools, components.step.begin(pools, self._sets(pools, refresh, sets, 0)))
         return {
-            **_named(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
-            **_planned(plan),
+            **_prefix_names(sets=sets, refresh=refresh, rewards=rewards, looks=components.probes.begin(pools)),
+            **_plan_arrays(plan),
         }
 
     @property
@@ -137,12 +137,12 @@ class MirrorDescent(Learner):
         """Plan again for this situation, with what is known: the sets are those of the task, however short the episode."""
         pools, known = Pools.of(view), (state.of("refresh"), state.of("sets"), state.episode)
         sets = self._sets(Pools.of(state.view), *known, blocks=pools.group)
-        return self._executed(state, pools, self._again(state, pools, sets))
+        return self._make_episode_plan(state, pools, self._again(state, pools, sets))
 
     def decide(self, state: State) -> EpisodePlan:
         """Execute the plan."""
         pools = Pools.of(state.view)
-        return self._executed(state, pools, self._plan(state, pools))
+        return self._make_episode_plan(state, pools, self._plan(state, pools))
 
     def _plan(self, state: State, pools: Pools) -> StepResult:
         """Return the current plan, stored or recomputed."""
@@ -150,22 +150,24 @@ class MirrorDescent(Learner):
             return StepResult(state.arrays["mass"], int(state.arrays["iterations"]))
         known = (state.of("refresh"), state.of("sets"), state.episode)
         plan = self._components.step.last(state.of("step"), pools, partial(self._sets, pools, *known))
-        return replace(check_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
+        return replace(checked_plan(self._components.step, pools, plan), iterations=int(state.arrays["iterations"]))
 
     def _again(self, state: State, pools: Pools, sets: TransitionSets) -> StepResult:
-        return check_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
+        return checked_plan(self._components.step, pools, self._components.step.again(state.of("step"), pools, sets))
 
-    def _executed(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
+    def _make_episode_plan(self, state: State, pools: Pools, plan: StepResult) -> EpisodePlan:
         """Return the policy of a plan, including its probes."""
         policy, rest = self._policy(pools, plan), (plan.mass, pools.block_of, plan.iterations, plan.visits)
         del plan  # shares are in the policy, and may be large
         worthless = self._components.step.worthless(state.of("step"), pools)
         if worthless is not None:
             tried = pools.of_arms(state.arrays["sets.counts"][:, :, 1].sum(axis=2), pools.group_of)
-            policy = rested(policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis])
+            policy = rest_worthless(
+                policy, worthless, tried[:, pools.view.steps] if tried.ndim == 3 else tried[:, np.newaxis]
+            )
         prices, draw_key = self._components.step.prices(state.of("step")), (state.seed, state.episode)
         if worthless is not None and state.episode == 0:
-            policy = rested_first(policy, pools, draw_key)
+            policy = rest_in_first_episode(policy, pools, draw_key)
         return EpisodePlan(self._components.probes.added(state.of("looks"), policy, pools, prices, draw_key), *rest)
 
     def _policy(self, pools: Pools, plan: StepResult) -> Policy:
@@ -176,27 +178,27 @@ class MirrorDescent(Learner):
         """Update sets and reward estimates, and plan again."""
         components, pools = self._components, Pools.of(state.view)
         observed = pools.observe(feedback)
-        sets = check_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
+        sets = checked_memory(components.confidence, components.confidence.learn(state.of("sets"), observed))
         episode, counts = self._episode(state, feedback, observed, sets["counts"]), sets["counts"]
-        refresh = check_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
-        estimate = check_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
+        refresh = checked_memory(components.refresh, components.refresh.learn(state.of("refresh"), counts))
+        estimate = checked_estimate(components.estimator, episode, components.estimator.learn(state.of("rewards"), episode))
         estimate = _with_zeros(pools, estimate) if components.estimator.knows_zeros else estimate
         new = self._sets(pools, refresh, sets, state.episode + 1)
-        plan = check_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
+        plan = checked_plan(components.step, pools, components.step.move(state.of("step"), episode, new, estimate))
         looks = components.probes.learn(state.of("looks"), episode, estimate)
         known = {"estimate": estimate.gain} if estimate.gain.ndim == 3 else {}
-        named = _named(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
-        kept = {**named, **known, **_planned(plan)}
-        return {**dict.fromkeys(state.arrays), **kept}  # arrays that are no longer stored are removed
+        memories = _prefix_names(sets=sets, refresh=refresh, rewards=estimate.memory, looks=looks)
+        arrays = {**memories, **known, **_plan_arrays(plan)}
+        return {**dict.fromkeys(state.arrays), **arrays}  # arrays that are no longer stored are removed
 
     def _sets(
         self, pools: Pools, refresh: Memory, known: Memory, episode: int, blocks: IntArray | None = None
     ) -> TransitionSets:
         """Return the sets of every block; blocks: their groups, if they differ from those of the pools."""
         components, counts = self._components, known["counts"]
-        basis = check_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
+        basis = checked_basis(components.refresh, components.refresh.basis(refresh, counts), counts)
         sets = components.confidence.after(pools, known, basis, components.refresh.until(pools, episode))
-        return check_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
+        return checked_sets(components.confidence, pools, sets).take(pools.group if blocks is None else blocks)
 
     def _episode(self, state: State, feedback: Feedback, observed: Observations, counts: IntArray) -> Episode:
         pools, refresh, before = Pools.of(state.view), state.of("refresh"), state.arrays["sets.counts"]
@@ -223,14 +225,14 @@ class MirrorDescent(Learner):
         return self._policy(pools, plan), mass
 
 
-def _named(**memories: Memory) -> Arrays:
+def _prefix_names(**memories: Memory) -> Arrays:
     """Return the arrays of components, prefixed with the component's name."""
     return {f"{part}.{name}": array for part, memory in memories.items() for name, array in memory.items()}
 
 
-def _planned(plan: StepResult) -> Arrays:
-    kept = {} if plan.mass is None else {"mass": plan.mass}
-    return {**kept, "iterations": np.array(plan.iterations), **_named(step=plan.memory)}
+def _plan_arrays(plan: StepResult) -> Arrays:
+    mass = {} if plan.mass is None else {"mass": plan.mass}
+    return {**mass, "iterations": np.array(plan.iterations), **_prefix_names(step=plan.memory)}
 
 
 def _with_zeros(pools: Pools, estimate: RewardEstimate) -> RewardEstimate:

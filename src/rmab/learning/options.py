@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transf
 
 import numpy as np
 
-from rmab.common import Registry, checked, schema
+from rmab.common import Registry, checked_options, schema
 from rmab.errors import ModelError
 
 Preset = Literal["theory", "tuned"]
@@ -50,15 +50,15 @@ def option(
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 def configured(cls: Class) -> Class:
     """Make the annotated attributes of a class its options: keywords of the constructor, checked, listed by `help`."""
-    made: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
-    head, mark, examples = cleandoc(made.__doc__ or "").partition("\n\nExamples\n")
-    listed = [_described(one) for one in fields(made) if one.metadata.get("description")]
+    result: Any = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
+    head, mark, examples = cleandoc(result.__doc__ or "").partition("\n\nExamples\n")
+    listed = [_describe_option(one) for one in fields(result) if one.metadata.get("description")]
     sections = [head, "Parameters\n----------\n" + "\n".join(listed)] if listed else [head]
-    made.__doc__ = "\n\n".join(sections) + mark + examples
-    return cast(Class, made)
+    result.__doc__ = "\n\n".join(sections) + mark + examples
+    return cast(Class, result)
 
 
-def _described(one: Any) -> str:
+def _describe_option(one: Any) -> str:
     """Return an entry of the section Parameters."""
     kind, about = getattr(one.type, "__name__", str(one.type)), one.metadata["description"]
     signs = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
@@ -78,15 +78,15 @@ class Configured:
 
     def __new__(cls, *_: object, **__: object) -> Self:
         """Reject a class that declares options without @configured."""
-        made: Any = cls  # hashable, which mypy does not see
-        if unmarked := _unmarked(made):
+        hashable: Any = cls  # hashable, which mypy does not see
+        if unmarked := _find_unmarked(hashable):
             raise ModelError(f"{cls.__name__}: {unmarked} is an option, but the class is not marked @configured")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Check the options against their types and limits."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-        for name, value in checked(type(self).__name__, schema(type(self)), given).items():
+        for name, value in checked_options(type(self).__name__, schema(type(self)), given).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -109,7 +109,7 @@ class Configured:
 
 
 @cache
-def _unmarked(cls: Any) -> str:
+def _find_unmarked(cls: Any) -> str:
     """Return the first option that no `configured` has seen; empty if there is none."""
     declared = (name for one in cls.__mro__ for name, value in vars(one).items() if isinstance(value, Field))
     return next(declared, "")
@@ -121,18 +121,18 @@ def ours(thing: Configured) -> bool:
     return type(thing).__module__.startswith("rmab.") and all(map(ours, components))
 
 
-def described(value: object) -> str:
+def describe(value: object) -> str:
     """Return a text for an option that is not a plain value: the same in every process, different for different values."""
     if isinstance(value, Configured):
-        own = ", ".join(f"{key}={json.dumps(one, default=described)}" for key, one in value.options.items())
-        return f"{named(type(value))}({own})"
+        own = ", ".join(f"{key}={json.dumps(one, default=describe)}" for key, one in value.options.items())
+        return f"{class_name(type(value))}({own})"
     if isinstance(value, np.ndarray):
         return f"{value.dtype.str}{value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]}"
     if isinstance(value, FunctionType):
         return f"{value.__module__}:{value.__qualname__}"  # as study files name it
-    return named(value) if isinstance(value, type) else f"{named(type(value))} {value!r}".partition(" at 0x")[0]
+    return class_name(value) if isinstance(value, type) else f"{class_name(type(value))} {value!r}".partition(" at 0x")[0]
 
 
-def named(cls: type) -> str:
+def class_name(cls: type) -> str:
     """Return the name of a class, with its module unless it is from this library."""
     return cls.__qualname__ if cls.__module__.startswith("rmab.") else f"{cls.__module__}.{cls.__qualname__}"

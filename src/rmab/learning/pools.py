@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen
-from rmab.model import View, by_step, cells, masses_of, parted
+from rmab.model import View, by_step, cells, masses_of, split_cells
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
 
@@ -106,11 +106,11 @@ class Pools:
         phase = np.arange(view.phases)
         group, payoff = ((of[first, np.newaxis] * view.phases + phase).reshape(-1) for of in (groups, payoffs))
         blocks = (group, payoff, view.start[first], weights, cost[first])
-        made = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
-        for one in fields(made):
-            if isinstance(value := getattr(made, one.name), np.ndarray):
+        pools = cls(view, groups, payoffs, block_of, *blocks, real, support, zero, floor)
+        for one in fields(pools):
+            if isinstance(value := getattr(pools, one.name), np.ndarray):
                 frozen(value)
-        return made
+        return pools
 
     @cached_property
     def begins(self) -> FloatArray:
@@ -154,7 +154,7 @@ class Pools:
 
     def of_arms(self, table: NDArray[Any], part_of: IntArray) -> NDArray[Any]:
         """(N, ...), or (N, K, ...) with phases: a table by arm, from a table by cell, of its groups or payoffs (N,)."""
-        return np.asarray(parted(table, self.view.phases)[part_of])
+        return np.asarray(split_cells(table, self.view.phases)[part_of])
 
     def in_own_units(self, values: FloatArray) -> FloatArray:
         """(N, S, 2), or (N, K, S, 2): rewards of every arm, from values (R, S, 2) that were mapped to [0, 1]."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmab.common import Entry, Problems, Registry
-from rmab.errors import ModelError, raised_as
+from rmab.errors import ModelError, raise_as
 
 if TYPE_CHECKING:
     from rmab.learning.base import Learner
@@ -172,8 +172,8 @@ def make_learner(name: str, **options: object) -> Learner:
     """
     if not isinstance(name, str):
         raise ModelError(f"the name of a learner must be text, got {type(name).__name__}")
-    taken = LEARNERS.checked(name, full_options(name, options))
-    with raised_as(ModelError, "" if ":" in name else f"learner {name}: ", learner=name):
+    taken = LEARNERS.checked_options(name, full_options(name, options))
+    with raise_as(ModelError, "" if ":" in name else f"learner {name}: ", learner=name):
         learner: Learner = LEARNERS.call(name, **taken)
     return learner
 

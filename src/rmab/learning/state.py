@@ -138,8 +138,8 @@ class State(ReadOnly, Stored):
                 raise ModelError(f"state: {name} must be an array of numbers, got {type(array).__name__}")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kept = {name: frozen(array) for name, array in state["arrays"].items()}
-        super().__setstate__({**state, "arrays": kept, "_trusted": False, "_parted": None})
+        arrays = {name: frozen(array) for name, array in state["arrays"].items()}
+        super().__setstate__({**state, "arrays": arrays, "_trusted": False, "_parted": None})
 
     def __repr__(self) -> str:
         return f"State({self.learner.partition(' ')[0]}, episode {self.episode}, {len(self.arrays)} arrays)"
@@ -147,24 +147,24 @@ class State(ReadOnly, Stored):
     def after(self, **arrays: NDArray[Any] | None) -> State:
         """Return the state of the next episode, with these arrays in place of the old ones; None removes one."""
         new = {name: array for name, array in {**self.arrays, **arrays}.items() if array is not None}
-        kept = {name: frozen(np.asarray(array)) for name, array in new.items()}
-        return State(self.learner, self.view, self.seed, self.episode + 1, kept)
+        read_only = {name: frozen(np.asarray(array)) for name, array in new.items()}
+        return State(self.learner, self.view, self.seed, self.episode + 1, read_only)
 
     def seen_in(self, view: View) -> State:
         """Return the same state in the situation of another view."""
-        made = State(self.learner, view, self.seed, self.episode, self.arrays)
-        object.__setattr__(made, "_trusted", self._trusted)
-        return made
+        state = State(self.learner, view, self.seed, self.episode, self.arrays)
+        object.__setattr__(state, "_trusted", self._trusted)
+        return state
 
     def of(self, part: str) -> Memory:
         """Return the arrays of one component, by name."""
         if self._parted is None:
-            parted: dict[str, dict[str, NDArray[Any]]] = {}
+            by_part: dict[str, dict[str, NDArray[Any]]] = {}
             for name, array in self.arrays.items():
                 owner, dot, own = name.partition(".")
                 if dot:
-                    parted.setdefault(owner, {})[own] = array
-            object.__setattr__(self, "_parted", parted)
+                    by_part.setdefault(owner, {})[own] = array
+            object.__setattr__(self, "_parted", by_part)
         return dict((self._parted or {}).get(part, {}))
 
     def to_fields(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, log_over
 from rmab.learning.pools import Observations, Pools, empirical
-from rmab.model import Arms, Problem, View, cells, parted
+from rmab.model import Arms, Problem, View, cells, split_cells
 from rmab.play import Feedback, Policy, visit_rates
 from rmab.solvers.compiled.bounds import occupancy_bounds
 from rmab.solvers.compiled.dynamics import forward
@@ -24,7 +24,7 @@ def executed_occupancy(pools: Pools, policy: Policy, counts: IntArray, seed: tup
     seed: of the learner, and the episode, so that the same state always gives the same result.
     """
     view = pools.view
-    kernels = parted(empirical(counts, pools.support), view.phases)
+    kernels = split_cells(empirical(counts, pools.support), view.phases)
     arms, sizes = Arms.of_groups(kernels, pools.group_of), (view.start, view.budget, view.horizon, view.phase_of)
     problem = Problem(arms, *sizes, exact=view.exact, cost=view.cost)
     return visit_rates(problem, policy, np.random.default_rng((KEY, *seed)), ROUNDS)

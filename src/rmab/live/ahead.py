@@ -11,7 +11,7 @@ from rmab.decisions.decision import Decision
 from rmab.live.deciding import make_decision
 from rmab.live.events import Ahead, Decide, pack_numbers
 from rmab.live.ledger import Ledger
-from rmab.live.listing import Record, as_record, issued_list
+from rmab.live.listing import Record, as_record, find_issued_list
 from rmab.live.observing import Observer
 
 MOST_AHEAD = 52  # periods
@@ -46,7 +46,7 @@ def make_list(ledger: Ledger, observer: Observer, period: int, *, issued: int | 
     """Return the decision of a period: made now, or the one that was issued ahead and used."""
     if issued is None:
         return make_decision(ledger, observer, period)
-    record = issued_list(ledger, issued, period)
+    record = find_issued_list(ledger, issued, period)
     arms = np.flatnonzero(ledger.is_present(period))
     fields = record.body.model_dump()
     if not np.array_equal(arms, record.arms):  # arms that joined since had probability 0; those that left are not on it
@@ -56,8 +56,8 @@ def make_list(ledger: Ledger, observer: Observer, period: int, *, issued: int | 
             values = np.append(np.asarray(getattr(record, name), dtype=np.float64), nothing)
             fields[name] = pack_numbers(values[row])
         here = {ledger.ids[n] for n in arms}
-        kept = [k for k, one in enumerate(record.body.listed) if one in here]
-        fields["listed"], fields["rule"] = ([fields[name][k] for k in kept] for name in ("listed", "rule"))
+        places = [k for k, one in enumerate(record.body.listed) if one in here]
+        fields["listed"], fields["rule"] = ([fields[name][k] for k in places] for name in ("listed", "rule"))
         fields["left_out"] = [one for one in record.body.left_out if one in here]
         fields["present"] = arms.size
     fields.update(through=ledger.sequence, issued=issued)

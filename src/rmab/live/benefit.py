@@ -97,13 +97,13 @@ def measure_benefit(ledger: Ledger, alpha: float = 0.05, *, fallback: bool = Fal
     rows: list[tuple[int, float, float, float, float, int, int]] = []
     tuned, others = 0.0, 0
     for period, record in sorted(ledger.decisions.items()):
-        chosen = record.by_index()
-        if not chosen or not record.left_out:
+        by_index = record.by_index()
+        if not by_index or not record.left_out:
             continue
         mine = (record.body.status == "fallback") == fallback
-        tuned = tuned or mine * TUNED * spread**2 / 4.0 * len(chosen) ** 2 * (1 / len(chosen) + 1 / len(record.left_out))
+        tuned = tuned or mine * TUNED * spread**2 / 4.0 * len(by_index) ** 2 * (1 / len(by_index) + 1 / len(record.left_out))
         outcome = outcomes(ledger, period, worth, count)
-        on, off = (outcome[list(arms)] for arms in (chosen, record.left_out))
+        on, off = (outcome[list(arms)] for arms in (by_index, record.left_out))
         on, off = on[~np.isnan(on)], off[~np.isnan(off)]
         if not on.size or not off.size:
             continue
@@ -112,7 +112,7 @@ def measure_benefit(ledger: Ledger, alpha: float = 0.05, *, fallback: bool = Fal
             continue
         difference, variance = compare_means(on, off, spread)
         mean, error = record.body.promise or (0.0, 0.0)
-        rows.append((period, len(chosen) * difference, len(chosen) ** 2 * variance, mean, error, on.size, off.size))
+        rows.append((period, len(by_index) * difference, len(by_index) ** 2 * variance, mean, error, on.size, off.size))
     table = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 6)
     scale = mixture_scale(tuned, alpha) if tuned else 1.0
     shown, low, high = confidence_sequence(table[:, 0], table[:, 1], scale=scale, alpha=alpha)

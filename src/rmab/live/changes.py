@@ -13,7 +13,7 @@ from rmab.live.cells import FIELDS, Cells, is_known
 from rmab.live.events import Ahead, Body, Budget, Create, Decide, Join, Leave, Undo, WarmStart
 from rmab.live.listing import decide, issue, override
 from rmab.live.reporting import declare_missing, tell
-from rmab.live.rows import repeated, row_findings
+from rmab.live.rows import find_duplicates, row_findings
 from rmab.live.stays import ALWAYS
 from rmab.logs.findings import quote
 
@@ -63,7 +63,7 @@ def _join(ledger: Ledger, body: Join) -> Change:
     if body.period is None and ledger.decisions:
         raise ModelError("period is missing; give the first period of these arms, as periods are already decided")
     findings = row_findings("arms")
-    findings.add_each(*repeated(body.arms))
+    findings.add_each(*find_duplicates(body.arms))
     for row, (one, group, state) in enumerate(zip(body.arms, body.group, body.state, strict=True)):
         known = ledger.place.get(one)
         if known is not None and ledger.stays.end[ledger.stays.latest[known]] > first:
@@ -81,7 +81,7 @@ def _join(ledger: Ledger, body: Join) -> Change:
 
 def _leave(ledger: Ledger, body: Leave) -> Change:
     arms = np.array(ledger.find(body.arms, body.period), dtype=np.int64)
-    later = [k for k, one in ledger.cells.items() if k >= body.period and _reported(one, arms, len(ledger.ids))]
+    later = [k for k, one in ledger.cells.items() if k >= body.period and _has_report(one, arms, len(ledger.ids))]
     if later:
         raise ModelError(f"these arms have reports in {ledger.label(min(later))}; undo them first")
     return lambda: ledger.stays.finish(arms, body.period)
@@ -142,5 +142,5 @@ def _replay_instead() -> None:
     raise StoreError("an undo is carried out by a replay without the event")
 
 
-def _reported(cells: Cells, arms: IntArray, count: int) -> bool:
+def _has_report(cells: Cells, arms: IntArray, count: int) -> bool:
     return any(bool(is_known(name, cells.read(name, count)[arms]).any()) for name in FIELDS)

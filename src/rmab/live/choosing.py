@@ -64,7 +64,7 @@ def choose(ledger: Ledger, period: int, arms: IntArray, index: FloatArray, *, fi
     config, ids = ledger.declared, [ledger.ids[n] for n in arms]
     budget = min(ledger.budget(period), arms.size)
     source = Randomness(config.seed, ledger.label(period))
-    must, must_not = (np.isin(arms, list(one)) for one in ledger.forced(period))
+    must, must_not = (np.isin(arms, list(one)) for one in ledger.forced_arms(period))
     waited = waiting_times(ledger, period, arms)
     floor, notes = _feasible_floor(config.floor, arms.size - int(must_not.sum()), budget)
     due = np.zeros(arms.size, dtype=bool)

@@ -40,7 +40,7 @@ def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engin
         numbers = dict.fromkeys(("index", "probability", "draw", "state"), pack_numbers(np.empty(0)))
         why = f"nobody takes part in {ledger.label(period)}"
         return Decide.checked(**shared, **numbers, status="fallback", why=why, listed=[], rule=[], present=0)
-    proposal, model, belief, why = _proposed(ledger, observer, period, arms, engine)
+    proposal, model, belief, why = _try_proposing(ledger, observer, period, arms, engine)
     state, promise = _last_states(ledger, period, arms), None
     if proposal is None:
         index, choice = _fall_back(ledger, period, arms, state)
@@ -71,7 +71,7 @@ def make_decision(ledger: Ledger, observer: Observer, period: int, engine: Engin
     )
 
 
-def _proposed(
+def _try_proposing(
     ledger: Ledger, observer: Observer, period: int, arms: IntArray, engine: Engine | None
 ) -> tuple[Proposal | None, Model, FloatArray, str]:
     """Return the proposal of an engine, the model and belief (M, S) at the time, or None and the reason."""

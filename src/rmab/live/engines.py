@@ -93,7 +93,7 @@ def propose(
         return _by_learner(ledger, observer, period, arms, belief, engine)
     tables, which = plan_period(ledger, period, arms, belief, model).index[np.newaxis], np.zeros(arms.size, dtype=np.int64)
     if engine == SAMPLED:
-        tables = np.stack([_drawn(ledger, period, arms, belief, model, tables[0], number) for number in range(DRAWS)])
+        tables = np.stack([_draw_index(ledger, period, arms, belief, model, tables[0], number) for number in range(DRAWS)])
         source = Randomness(ledger.declared.seed, ledger.label(period))
         numbers = source.numbers([ledger.ids[n] for n in arms], MODEL)
         which = np.minimum((DRAWS * numbers).astype(np.int64), DRAWS - 1)
@@ -102,7 +102,7 @@ def propose(
     return Proposal(np.einsum("ns,ns->n", belief, tables[which, group]), table=named)
 
 
-def _drawn(
+def _draw_index(
     ledger: Ledger, period: int, arms: IntArray, belief: FloatArray, model: Model, mean: FloatArray, number: int
 ) -> FloatArray:
     """(G, S) the index by a model drawn from the posterior; mean (G, S): the index by the estimate."""
@@ -147,8 +147,8 @@ def _by_learner(
     paid = (worth_of(ledger)[:, np.newaxis] - view.low) / (view.high - view.low)
     arrays = {"counts": counts, "seen": visits[np.newaxis], "paid": (visits * paid)[np.newaxis]}
     assert isinstance(learner, IndexLearner)
-    made = learner._prepared(pools, view, arrays, len(ledger.decisions), config.seed)
-    state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **made})
+    index_arrays = learner._prepare_episode(pools, view, arrays, len(ledger.decisions), config.seed)
+    state = State(learner.signature, view, config.seed, len(ledger.decisions), {**arrays, **index_arrays})
     table = np.asarray(learner.table(state))
     now = table[:, 0] if table.ndim == 3 else table
     return Proposal(np.einsum("ns,ns->n", belief, now), fill=True)

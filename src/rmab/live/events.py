@@ -42,13 +42,13 @@ class Body(BaseModel):
     def to_json(self) -> str:
         """Return the canonical text; fields that are None are left out."""
         return json.dumps(
-            self.model_dump(exclude_none=True, exclude=self._left_out()),
+            self.model_dump(exclude_none=True, exclude=self._omitted_fields()),
             sort_keys=True,
             separators=(",", ":"),
             ensure_ascii=False,
         )
 
-    def _left_out(self) -> set[str]:
+    def _omitted_fields(self) -> set[str]:
         """Return the fields that are not written: new ones that are empty, so that old journals keep their hashes."""
         return set()
 
@@ -82,7 +82,7 @@ class Create(Body):
     horizon: int | None = Field(default=None, ge=1, le=10_000)
     episodes: int = Field(default=100, ge=1, le=10**9)
 
-    def _left_out(self) -> set[str]:
+    def _omitted_fields(self) -> set[str]:
         return {"episodes"} if self.horizon is None else set()
 
     @model_validator(mode="after")
@@ -247,7 +247,7 @@ class Event:
     previous: str
     hash: str = ""
 
-    def sealed_hash(self) -> str:
+    def expected_hash(self) -> str:
         """Return the expected hash of the line."""
         lines = [self.programme, str(self.sequence), self.kind, self.key, self.actor, self.server_at, self.client_at]
         text = json.dumps([*lines, self.body, self.previous], ensure_ascii=False, separators=(",", ":"))

@@ -55,8 +55,8 @@ def forget(recent: Sequence[IntArray], before: FloatArray) -> FloatArray:
         for one, weight in zip(recent, weights[1:], strict=True):
             found[: len(one), :, action] += weight * one[:, :, action]
             whole[: len(one), :, action] += one[:, :, action]
-    gone = np.maximum(whole - found, 0.0)
-    return np.asarray(found + gone * np.minimum(1.0, LEFT / np.maximum(gone.sum(axis=3, keepdims=True), 1e-300)))
+    loss = np.maximum(whole - found, 0.0)
+    return np.asarray(found + loss * np.minimum(1.0, LEFT / np.maximum(loss.sum(axis=3, keepdims=True), 1e-300)))
 
 
 def still_valid(recent: Sequence[IntArray], before: FloatArray) -> FloatArray:

@@ -75,11 +75,11 @@ class Journal:
             return self._append(body, stamp, check, expected)
         except exc.DBAPIError as error:  # an IntegrityError: two created the same programme at the same time
             if not (error.connection_invalidated or isinstance(error, exc.IntegrityError)):
-                raise refused(error) from error
+                raise as_store_error(error) from error
         try:
             return self._append(body, stamp, check, expected)
         except exc.DBAPIError as error:
-            raise refused(error) from error
+            raise as_store_error(error) from error
 
     def _append(self, body: Body, stamp: Stamp, check: Check, expected: int | None) -> tuple[Event, bool]:
         text = body.to_json()
@@ -107,10 +107,10 @@ class Journal:
         """Write an event after the last one, whose number and hash are given, in a transaction that holds the lock."""
         text, now = body.to_json(), datetime.now(UTC).isoformat(timespec="milliseconds")
         bare = Event(self.name, head + 1, body.KIND, stamp.key, stamp.actor, now, stamp.client_at, text, last)
-        event = replace(bare, hash=bare.sealed_hash())
+        event = replace(bare, hash=bare.expected_hash())
         connection.execute(sa.insert(EVENT).values(**asdict(event), body_hash=body_hash(text)))
-        moved = sa.update(PROGRAMME).where(PROGRAMME.c.name == self.name).values(head=event.sequence, hash=event.hash)
-        connection.execute(moved)
+        update = sa.update(PROGRAMME).where(PROGRAMME.c.name == self.name).values(head=event.sequence, hash=event.hash)
+        connection.execute(update)
         return event
 
     def lock(self, connection: sa.Connection, *, create: bool = False) -> tuple[int, str]:
@@ -121,14 +121,14 @@ class Journal:
         if row is None and create:
             connection.execute(sa.insert(PROGRAMME).values(name=self.name, head=0, hash=START))
             return 0, START
-        return self._checked(row)
+        return self._checked_row(row)
 
     def head(self, connection: sa.Connection) -> tuple[int, str]:
         """Return number and hash of the last event, without a lock."""
         query = sa.select(PROGRAMME.c.head, PROGRAMME.c.hash).where(PROGRAMME.c.name == self.name)
-        return self._checked(connection.execute(query).one_or_none())
+        return self._checked_row(connection.execute(query).one_or_none())
 
-    def _checked(self, row: Any) -> tuple[int, str]:
+    def _checked_row(self, row: Any) -> tuple[int, str]:
         if row is None:
             raise StoreError(f"no programme {self.name!r:.60} in this database", code="unknown-programme")
         return int(row[0]), str(row[1])
@@ -180,7 +180,7 @@ class Journal:
                 if event.sequence != count:
                     raise StoreError(f"event {count} is missing from the journal", code="tampered", event=count)
                 sealed_body = stored[count] == body_hash(event.body)
-                if event.previous != previous or event.hash != event.sealed_hash() or not sealed_body:
+                if event.previous != previous or event.hash != event.expected_hash() or not sealed_body:
                     raise StoreError(f"event {count} was changed after it was written", code="tampered", event=count)
                 previous = event.hash
             if (head, sealed) != (count, previous):
@@ -202,9 +202,9 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
         with engine.connect() as connection, connection.begin():
             yield connection
     except exc.DBAPIError as error:
-        raise refused(error) from error
+        raise as_store_error(error) from error
 
 
-def refused(error: exc.DBAPIError) -> StoreError:
+def as_store_error(error: exc.DBAPIError) -> StoreError:
     """Return an error of the database as an error of the library."""
     return StoreError(f"the database rejected the request: {error.orig!s:.300}", code="database")

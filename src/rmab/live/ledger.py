@@ -16,7 +16,7 @@ from rmab.live.cells import Cells
 from rmab.live.changes import Change, change_of
 from rmab.live.events import START, Body, Create, Event, Override, WarmStart
 from rmab.live.listing import Record
-from rmab.live.rows import repeated, row_findings
+from rmab.live.rows import find_duplicates, row_findings
 from rmab.live.stays import Stays
 from rmab.logs.findings import Findings, list_some, quote
 
@@ -125,7 +125,7 @@ class Ledger:
         known = set(self.groups)
         self.groups += [one for one in dict.fromkeys(names) if one not in known]
 
-    def forced(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:
+    def forced_arms(self, period: int, overrides: Iterable[Override] | None = None) -> tuple[set[int], set[int]]:
         """Return the arms that people added to, and removed from, the list of an undecided period."""
         must: set[int] = set()
         must_not: set[int] = set()
@@ -156,5 +156,5 @@ class Ledger:
         if absent.size:
             names = list_some([quote(ids[int(row)]) for row in absent])
             findings.add(f"not in the programme in {self.label(period)}: {names}", absent, "absent")
-        findings.add_each(*repeated(ids))
+        findings.add_each(*find_duplicates(ids))
         return arms

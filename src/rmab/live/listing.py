@@ -80,7 +80,7 @@ def decide(ledger: Ledger, body: Decide, sequence: int) -> Change:
     _check_later(ledger, body)
     record = as_record(ledger, body, sequence)
     if body.issued is not None:
-        issued_list(ledger, body.issued, body.period)
+        find_issued_list(ledger, body.issued, body.period)
 
     def change() -> None:
         ledger.decisions[body.period] = record
@@ -97,7 +97,7 @@ def issue(ledger: Ledger, body: Ahead, sequence: int) -> Change:
     return lambda: ledger.ahead.update({sequence: record})
 
 
-def issued_list(ledger: Ledger, event: int, period: int) -> Record:
+def find_issued_list(ledger: Ledger, event: int, period: int) -> Record:
     """Return a list that was issued ahead; ModelError if the event did not issue one for this period."""
     found = ledger.ahead.get(event)
     if found is None or found.body.period != period:
@@ -123,7 +123,7 @@ def override(ledger: Ledger, body: Override) -> Change:
     record = ledger.decisions.get(body.period)
     if record is None:
         places = ledger.budget(body.period)
-        forced, _ = ledger.forced(body.period, [*ledger.pending.get(body.period, []), body])
+        forced, _ = ledger.forced_arms(body.period, [*ledger.pending.get(body.period, []), body])
         if len(forced) > places:
             what = f"override: {many(len(forced), 'arm')} would be forced, but the budget is {places}"
             raise ModelError(what, code="budget")

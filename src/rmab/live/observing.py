@@ -49,17 +49,17 @@ def transitions(ledger: Ledger, period: int) -> Transitions:
     return Transitions(before, executed, cells.states(count), listed, cells.rewards(count))
 
 
-def uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str, int]:
+def count_uncounted(ledger: Ledger, period: int, ids: Iterable[str]) -> dict[str, int]:
     """Return how many of these arms are reported in a period without being counted as a transition yet, by what is unknown.
 
     'start': the state at the start of the period; 'executed'; 'state': the state at its end.
     """
     seen, cells, count = transitions(ledger, period), ledger.cell(period), len(ledger.ids)
     arms = np.array(sorted({ledger.place[one] for one in ids if one in ledger.place}), dtype=np.int64)
-    told = np.zeros(count, dtype=bool)
+    has_report = np.zeros(count, dtype=bool)
     for name in FIELDS:
-        told |= is_known(name, cells.read(name, count))
-    found, left = {}, arms[told[arms]]
+        has_report |= is_known(name, cells.read(name, count))
+    found, left = {}, arms[has_report[arms]]
     for what, values in (("start", seen.before), ("executed", seen.executed), ("state", seen.after)):
         unknown = values[left] < 0
         if unknown.any():
@@ -72,7 +72,7 @@ class Observer:
     """The statistics of a ledger; those of a period are cached until it changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
+        self._counts: dict[int, tuple[object, IntArray, IntArray, tuple[IntArray, FloatArray]]] = {}
         self.states: dict[object, Any] = {}  # states of learners in episodes, by their lessons
 
     def statistics(self, ledger: Ledger) -> Statistics:
@@ -90,8 +90,8 @@ class Observer:
         if not values:
             return Statistics.from_counts(counts)
         none = np.zeros(0, dtype=np.int64)
-        paid = tuple(np.concatenate(places, axis=1))
-        rewards = Statistics.from_records(shape, (none,) * 4, paid, np.concatenate(values))
+        where = tuple(np.concatenate(places, axis=1))
+        rewards = Statistics.from_records(shape, (none,) * 4, where, np.concatenate(values))
         return Statistics(counts, rewards.numbers, rewards.moments)
 
     def recent(self, ledger: Ledger, count: int) -> list[IntArray]:
@@ -125,9 +125,9 @@ class Observer:
         decided = None if record is None else (record.sequence, record.version)
         always = ledger.stays.entering[ALWAYS] if period == ledger.first_period else 0
         key = (versions, decided, ledger.stays.entering[period] + always)
-        found = self._kept.get(period)
+        found = self._counts.get(period)
         if found is None or found[0] != key:
-            found = self._kept[period] = (key, *_count(ledger, transitions(ledger, period)))
+            found = self._counts[period] = (key, *_count(ledger, transitions(ledger, period)))
         return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rmab.common import FloatArray, check_suffix, require, write_atomically
+from rmab.common import FloatArray, checked_suffix, require, write_atomically
 from rmab.errors import many
 from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.engines import engine_of
@@ -23,7 +23,7 @@ WIDTH, HEIGHT, EDGE = 860, 300, 24  # of the curve
 def write_report(ledger: Ledger, observer: Observer, name: str, path: str | os.PathLike[str]) -> Path:
     """Write the page, and return its path."""
     require("report", "a report")
-    check_suffix(path, (".html",))
+    checked_suffix(path, (".html",))
     page = Path(path)
     write_atomically(page, render_report(ledger, observer, name).encode())
     return page

@@ -111,22 +111,22 @@ class Rhythm(BaseModel):
         number, rest = divmod(at - self.first, self.step)
         if rest:
             near = f"{self.label(number)} and {self.label(number + 1)}"
-            raise ModelError(f"period {_shown(label)} is between {near}", code="bad-period", period=str(label))
+            raise ModelError(f"period {_quote_label(label)} is between {near}", code="bad-period", period=str(label))
         return number
 
     def _place(self, label: object) -> int:
         given = label
         if self.kind == "time":
-            given = self._localised(label)
+            given = self._localise(label)
         moment = parse_moment(given)
         kind = "time" if moment.kind == "time with a zone" else moment.kind
         if kind != self.kind:
             why = f" ({moment.why})" if moment.why else ""
             wanted = WRITTEN[self.kind]
-            raise ModelError(f"period {_shown(label)} must be {wanted}{why}", code="bad-period", period=str(label))
+            raise ModelError(f"period {_quote_label(label)} must be {wanted}{why}", code="bad-period", period=str(label))
         return moment.at
 
-    def _localised(self, label: object) -> object:
+    def _localise(self, label: object) -> object:
         """Return a time with a zone; a time without one is in the zone of the rhythm, where it must be unique."""
         try:
             when = datetime.fromisoformat(label.strip()) if isinstance(label, str) else label
@@ -138,7 +138,7 @@ class Rhythm(BaseModel):
         if early.utcoffset() != late.utcoffset():
             hint = f"write {early.isoformat(timespec='minutes')} or {late.isoformat(timespec='minutes')}"
             twice = "is ambiguous or does not exist, as clocks change"
-            raise ModelError(f"period {_shown(label)} {twice}; {hint}", code="bad-period", period=str(label))
+            raise ModelError(f"period {_quote_label(label)} {twice}; {hint}", code="bad-period", period=str(label))
         return early
 
     def label(self, number: int) -> str:
@@ -168,5 +168,5 @@ class Rhythm(BaseModel):
         return {"week": "week", "date": "day", "month": "month"}.get(self.kind, "period") if self.step == 1 else "period"
 
 
-def _shown(label: Any) -> str:
+def _quote_label(label: Any) -> str:
     return f"{str(label)!r:.60}"

@@ -61,7 +61,7 @@ class Model:
     @property
     def decided(self) -> tuple[FloatArray, FloatArray]:
         """Kernels and rewards of a decision, which is carried out with the group's reach rate q: q P1 + (1 - q) P0."""
-        return tuple(_mixed(one, self.reach) for one in (self.rows.kernels, self.reward))  # type: ignore[return-value]
+        return tuple(_mix_by_reach(one, self.reach) for one in (self.rows.kernels, self.reward))  # type: ignore[return-value]
 
     @property
     def knows_effect(self) -> bool:
@@ -188,6 +188,6 @@ def plan_period(ledger: Ledger, period: int, arms: IntArray, belief: FloatArray,
     return plan_ahead(model, ledger.group_of[arms], belief, np.maximum(budgets, 1e-9))
 
 
-def _mixed(table: FloatArray, reach: FloatArray) -> FloatArray:
+def _mix_by_reach(table: FloatArray, reach: FloatArray) -> FloatArray:
     share = reach.reshape(-1, *(1,) * (table.ndim - 2))
     return np.stack([table[:, :, 0], (1.0 - share) * table[:, :, 0] + share * table[:, :, 1]], axis=2)

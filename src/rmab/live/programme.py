@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from rmab.common import as_integer
 from rmab.decisions.decision import Decision
-from rmab.errors import ModelError, StoreError, raised_as
+from rmab.errors import ModelError, StoreError, raise_as
 from rmab.estimation.fit import Fit
 from rmab.estimation.statistics import Statistics
 from rmab.live.ahead import MOST_AHEAD, Issue, make_ahead, make_list, newest_ahead
@@ -51,7 +51,7 @@ class Programme(Reader):
                 self._catch_up(connection, head, digest)
                 change = self._ledger.check(body)
                 if isinstance(body, Undo):
-                    with raised_as(ModelError, f"undo of event {body.event}: "):
+                    with raise_as(ModelError, f"undo of event {body.event}: "):
                         without = Ledger.replay(self.journal.read(connection), self._ledger.undone | {body.event})
 
             event, is_new = self.journal.append(body, stamp, check, expected=expected)

@@ -61,14 +61,14 @@ def _find_conflicts(ledger: Ledger, body: Tell, arms: IntArray, columns: Columns
         old = cells.read(name, len(ledger.ids), "told")[arms]
         clash = np.flatnonzero((arms >= 0) & is_known(name, old) & is_known(name, values) & (old != values))
         for row in clash[:SHOWN]:
-            was, now = (_shown(ledger, name, one) for one in (old[row], values[row]))
+            was, now = (_format_value(ledger, name, one) for one in (old[row], values[row]))
             what = f"{quote(body.arms[row])} was reported with {name} {was}, now {now}; use correct"
             findings.add(what, row, "conflict")
         if clash.size > SHOWN:
             findings.add(f"{clash.size - SHOWN:,} more reports that differ", clash[SHOWN:], "conflict")
 
 
-def _shown(ledger: Ledger, name: str, value: object) -> str:
+def _format_value(ledger: Ledger, name: str, value: object) -> str:
     number = float(value)  # type: ignore[arg-type]
     if name == "state":
         return quote(ledger.declared.states[int(number)])

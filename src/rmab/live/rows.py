@@ -56,7 +56,7 @@ def report_columns(rows: Any, states: Sequence[str]) -> tuple[dict[str, Any], Fi
         findings.add("an id is missing", blank)
     code = state_codes(states)
     if "state" in given:
-        found["state"] = _each(given["state"], lambda one: _coded(code, one))
+        found["state"] = _each(given["state"], lambda one: _encode(code, one))
         _report(findings, found["state"], given["state"], f"is not a state; available: {', '.join(states)}")
     if "executed" in given:
         found["executed"] = _each(given["executed"], _answer)
@@ -76,7 +76,7 @@ def state_codes(states: Sequence[str]) -> dict[str, int]:
     return {**(other if len(other) == len(states) else {}), **{one: k for k, one in enumerate(states)}}
 
 
-def _coded(code: Mapping[str, int], value: Any) -> int:
+def _encode(code: Mapping[str, int], value: Any) -> int:
     text = as_text(value)
     return code.get(text, code.get(text.casefold(), -1 if _is_empty(value) else -2))
 
@@ -98,7 +98,7 @@ def per_arm(value: Any, count: int, name: str) -> list[Any]:
     return values
 
 
-def relocated(error: LogError, name: str, unit: str, line_of: LineOf) -> LogError:
+def relocate(error: LogError, name: str, unit: str, line_of: LineOf) -> LogError:
     """Return an error about rows as one about the lines of a file."""
     notes = [
         Note(one.what, tuple(int(k) for k in line_of(np.array(one.at, dtype=np.int64))), unit, one.code)
@@ -159,7 +159,7 @@ def row_findings(name: str) -> Findings:
     return Findings(name, "row", lambda rows: rows)
 
 
-def repeated(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
+def find_duplicates(ids: Sequence[str]) -> tuple[IntArray, list[tuple[int, str]]]:
     """Return a code for every row, and the findings about duplicate ids."""
     if len(set(ids)) == len(ids):
         return np.zeros(len(ids), dtype=np.int64), []

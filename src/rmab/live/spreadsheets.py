@@ -20,9 +20,9 @@ import pyarrow as pa
 from rmab.common.files import read_file
 from rmab.common.tables import plain_text
 from rmab.errors import FileError, LogError, ModelError
-from rmab.live.observing import uncounted
+from rmab.live.observing import count_uncounted
 from rmab.live.programme import Programme
-from rmab.live.rows import COLUMNS, LineOf, as_text, relocated, state_codes
+from rmab.live.rows import COLUMNS, LineOf, as_text, relocate, state_codes
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Findings, Note, quote
 from rmab.logs.workbook import read_workbook
@@ -44,7 +44,7 @@ class Sheet:
 def find_uncounted(p: Programme, period: object, ids: Iterable[Any]) -> dict[str, int]:
     """Return how many of these arms are reported in a period without being counted yet, by what is unknown."""
     with p.ledger() as ledger:
-        return uncounted(ledger, ledger.declared.rhythm.number(period), map(as_text, ids))
+        return count_uncounted(ledger, ledger.declared.rhythm.number(period), map(as_text, ids))
 
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
@@ -98,16 +98,16 @@ def tell_sheet(
     """Like `tell_file`, for a file that was already read; key: idempotency key, by default the hash of the file."""
     columns = {name: values for name, values in sheet.columns.items() if name not in LIST}
     misplaced = _other_periods(sheet, period, columns.pop("period", []))
-    kept = [
+    filled_rows = [
         k
         for k in range(len(next(iter(columns.values()), [])))
-        if any(_filled(columns[one][k]) for one in columns if one != "arm")
+        if any(_is_filled(columns[one][k]) for one in columns if one != "arm")
     ]
-    if not kept and columns:
+    if not filled_rows and columns:
         nothing = Note(f"no row reports anything; fill in {', '.join(COLUMNS[1:])}")
         raise LogError(sheet.path, [*misplaced, nothing])
-    rows = {name: [values[k] for k in kept] for name, values in columns.items()}
-    places = pa.array(kept, pa.int64()).to_numpy()
+    rows = {name: [values[k] for k in filled_rows] for name, values in columns.items()}
+    places = pa.array(filled_rows, pa.int64()).to_numpy()
 
     def line_of(found: Any) -> Any:
         return sheet.line_of(places[found])
@@ -117,7 +117,7 @@ def tell_sheet(
         key = key or _file_key(p, "tell" if reason is None else "correct", period, sheet)
         event = p.record(period, rows, reason=reason, key=key, dry_run=dry_run or bool(misplaced), skip=skip)
     except LogError as error:
-        found = relocated(error, sheet.path, "line", line_of)
+        found = relocate(error, sheet.path, "line", line_of)
         raise LogError(sheet.path, [*misplaced, *found.problems]) from error
     except ModelError as error:
         if error.code != "key-reused":
@@ -129,7 +129,7 @@ def tell_sheet(
         raise ModelError(f"{sheet.path}: {what}", code=error.code, event=error.location["event"]) from error
     if misplaced:
         raise LogError(sheet.path, misplaced)
-    return len(kept), event
+    return len(filled_rows), event
 
 
 def _other_periods(sheet: Sheet, period: object, given: list[Any]) -> list[Note]:
@@ -174,7 +174,7 @@ def join_sheet(p: Programme, sheet: Sheet, period: object = None, *, key: str | 
             with p.ledger() as ledger:
                 ledger.check(p.make_join(named, groups, entries, period))
     except LogError as error:
-        located = relocated(error, sheet.path, "line", lambda found: sheet.line_of(there[found]))
+        located = relocate(error, sheet.path, "line", lambda found: sheet.line_of(there[found]))
         findings.errors += located.problems
     findings.stop()
     return len(ids), event
@@ -188,5 +188,5 @@ def _file_key(p: Programme, kind: str, period: object, sheet: Sheet) -> str:
     return next(key for key in keys if not p.is_superseded(key))
 
 
-def _filled(value: Any) -> bool:
+def _is_filled(value: Any) -> bool:
     return value is not None and str(value).strip() != ""

@@ -62,9 +62,9 @@ def find_status(ledger: Ledger) -> Status:
     """Return the status of a programme."""
     last = ledger.last_period
     if last is None:
-        return _undecided(ledger)
-    missing = {one: _unreported(ledger, one) for one in sorted(ledger.decisions)[-RECENT:]}
-    found = [*_silent(ledger, missing), *_skipped(ledger), *_reach(ledger), *_promise(ledger), *_alike(ledger)]
+        return _status_before_lists(ledger)
+    missing = {one: _count_unreported(ledger, one) for one in sorted(ledger.decisions)[-RECENT:]}
+    found = [*_silent(ledger, missing), *_find_skipped(ledger), *_reach(ledger), *_promise(ledger), *_alike(ledger)]
     body = ledger.decisions[last].body
     if body.status == "fallback":
         found.append(
@@ -83,7 +83,7 @@ def find_status(ledger: Ledger) -> Status:
     )
 
 
-def _undecided(ledger: Ledger) -> Status:
+def _status_before_lists(ledger: Ledger) -> Status:
     """Return the status before the first list: due is the period after all reports, or the first with arms."""
     due = max(ledger.cells) + 1 if ledger.cells else ledger.stays.last_first
     at, label = due or 0, "" if due is None else ledger.label(due)
@@ -91,7 +91,7 @@ def _undecided(ledger: Ledger) -> Status:
     return Status(arms, "", label, ledger.budget(at), ledger.sequence, {}, found, ledger.declared.fallback)
 
 
-def _unreported(ledger: Ledger, period: int) -> int:
+def _count_unreported(ledger: Ledger, period: int) -> int:
     """Return the number of arms whose report of a state is outstanding."""
     silent = ledger.is_present(period) & (ledger.cell(period).states(len(ledger.ids)) < 0)
     declared = ledger.cell(period).missing
@@ -114,7 +114,7 @@ def _silent(ledger: Ledger, missing: dict[int, int]) -> list[Finding]:
     return found
 
 
-def _skipped(ledger: Ledger) -> list[Finding]:
+def _find_skipped(ledger: Ledger) -> list[Finding]:
     decided = sorted(ledger.decisions)[-RECENT:]
     gaps = [one for one in range(decided[0], decided[-1]) if one not in ledger.decisions]
     if not gaps:
@@ -124,14 +124,14 @@ def _skipped(ledger: Ledger) -> list[Finding]:
 
 def _reach(ledger: Ledger) -> list[Finding]:
     """Compare decided and executed over the last periods."""
-    done = known = 0
+    executions = reports = 0
     for period in sorted(ledger.decisions)[-RECENT:]:
         seen = transitions(ledger, period)
         mine = seen.executed[list(ledger.decisions[period].rules)]
-        done, known = done + int((mine == 1).sum()), known + int((mine >= 0).sum())
-    if known < 10 or done >= REACHED * known:
+        executions, reports = executions + int((mine == 1).sum()), reports + int((mine >= 0).sum())
+    if reports < 10 or executions >= REACHED * reports:
         return []
-    return [Finding("yellow", f"few decisions are carried out: {done} of {known} in the last {RECENT} periods")]
+    return [Finding("yellow", f"few decisions are carried out: {executions} of {reports} in the last {RECENT} periods")]
 
 
 def _promise(ledger: Ledger) -> list[Finding]:

@@ -16,7 +16,7 @@ from rmab.common import require
 from rmab.errors import FileError, ModelError, StoreError
 from rmab.live.engines import SAMPLED, Engine, check_rolling, engine_of, engine_text
 from rmab.live.events import Create
-from rmab.live.journal import Stamp, reading, refused
+from rmab.live.journal import Stamp, as_store_error, reading
 from rmab.live.periods import Rhythm
 from rmab.live.schema import PROGRAMME, check_version, migrate
 
@@ -235,7 +235,7 @@ def open_store(url: str, *, actor: str = "") -> Store:
             check_version(connection)
     except exc.DBAPIError as error:
         engine.dispose()
-        raise refused(error) from error
+        raise as_store_error(error) from error
     except StoreError:
         engine.dispose()
         raise
@@ -259,7 +259,7 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
     """Make every commit durable, and let writing transactions wait when they begin."""
 
     @sa.event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: object) -> None:
+    def configure_connection(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # transactions begin explicitly, not where the driver decides
         for setting in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={1000 * PATIENCE}", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}").close()

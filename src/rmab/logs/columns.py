@@ -26,7 +26,7 @@ NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.ty
 FEW = 200  # groups that are compared with each other
 
 
-def check_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
+def checked_values(columns: dict[str, Any], name: str) -> dict[str, Any]:
     """Return columns whose values Python can hold; LogError that names those of which it cannot: unknown zones, years."""
     found, wrong = {}, []
     for column, values in columns.items():

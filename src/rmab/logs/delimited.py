@@ -69,7 +69,7 @@ class CsvText:
             ragged.append(row.actual_columns)
             return "skip"
 
-        table = self._parsed(names, list(places.values()), unequal) if self.body.strip() else None
+        table = self._parse(names, list(places.values()), unequal) if self.body.strip() else None
         if ragged:
             self._refuse_ragged()
         self.plain = table is not None and self._is_plain(table.num_rows)
@@ -83,7 +83,7 @@ class CsvText:
         lines = self.body.count(b"\n") + (not self.body.endswith(b"\n"))
         return lines == rows and self.body.count(b"\r") in (0, self.body.count(b"\r\n"))
 
-    def _parsed(self, names: list[str], included: list[str], unequal: Callable[[Any], str]) -> Any:
+    def _parse(self, names: list[str], included: list[str], unequal: Callable[[Any], str]) -> Any:
         parse = pacsv.ParseOptions(
             delimiter=self.delimiter, newlines_in_values=b'"' in self.body, invalid_row_handler=unequal
         )

@@ -70,7 +70,7 @@ def example_truth(name: str = "mothers", *, arms: int = 2000, seed: int = 0, spr
     >>> rmab.data.example_truth("mothers", arms=5).kernels.shape
     (5, 3, 2, 3)
     """
-    count, wide = _checked(name, arms, seed), as_share(spread, "spread")
+    count, wide = _checked_count(name, arms, seed), as_share(spread, "spread")
     rng = np.random.default_rng((as_integer(seed, "seed"), 0))
     age, district = rng.choice(3, count, p=AGE_SIZES), rng.choice(4, count, p=DISTRICT_SIZES)
     works, hard = np.array(list(AGES.values()))[age], np.array(list(DISTRICTS.values()))[district]
@@ -117,7 +117,7 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
         raise ModelError(f"weeks must be in 2..{MOST_WEEKS}, got {length}")
     check_memory(f"a log of {length:,} weeks", 100.0 * length * len(truth.age))
     rng = np.random.default_rng((as_integer(seed, "seed"), 1))
-    states, called = _played(truth, length, rng)
+    states, called = _simulate(truth, length, rng)
     joined = np.where(rng.random(len(truth.age)) < LATE, rng.integers(0, length, len(truth.age)), 0)
     left = np.where(rng.random(len(truth.age)) < LEFT, rng.integers(0, length, len(truth.age)), length)
     week = np.arange(length)
@@ -141,7 +141,7 @@ def example_log(name: str = "mothers", *, arms: int = 2000, weeks: int = 52, see
     )
 
 
-def _checked(name: str, arms: int, seed: int) -> int:
+def _checked_count(name: str, arms: int, seed: int) -> int:
     """Return the number of arms; ModelError where an argument is wrong."""
     if not isinstance(name, str) or name != "mothers":
         raise ModelError(f"unknown example {name!r:.40}; available: 'mothers'")
@@ -153,7 +153,7 @@ def _checked(name: str, arms: int, seed: int) -> int:
     return count
 
 
-def _played(truth: Truth, weeks: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _simulate(truth: Truth, weeks: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Return states and calls (N, weeks), calls as 0 and 1."""
     count, everyone = len(truth.age), np.arange(len(truth.age))
     states, called = np.empty((count, weeks), dtype=np.int64), np.empty((count, weeks), dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmab.common import IntArray
-from rmab.errors import LogError, escaped
+from rmab.errors import LogError, escape
 
 SHOWN = 5  # line numbers that a note shows
 MANY, FIRST = 10, 5  # values that are reported one by one, and of more than these so many
@@ -84,7 +84,7 @@ class Findings:
 def quote(value: object) -> str:
     """Return a value of a log as it may be shown: short, in quotation marks, without control characters."""
     text = str(value)
-    return f"'{escaped(text if len(text) <= LONGEST else text[:LONGEST] + '...')}'"
+    return f"'{escape(text if len(text) <= LONGEST else text[:LONGEST] + '...')}'"
 
 
 def list_some(values: Sequence[object], most: int = 8) -> str:
@@ -95,5 +95,5 @@ def list_some(values: Sequence[object], most: int = 8) -> str:
     >>> list_some(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    shown = ", ".join(escaped(str(one)[:LONGEST]) for one in values[:most])
+    shown = ", ".join(escape(str(one)[:LONGEST]) for one in values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"

@@ -12,7 +12,7 @@ import numpy as np
 from rmab.common import PLAIN_DIALECT, BoolArray, Dialect, FloatArray, IntArray, is_number
 from rmab.errors import ModelError, many
 from rmab.logs.columns import (
-    check_values,
+    checked_values,
     empty_cells,
     encode,
     find_decimal,
@@ -120,21 +120,21 @@ def read_log(
     }
     if by is not None and chance is None:
         raise ModelError("by needs chance; name the column with the probabilities of the draw", field="by")
-    names = _check_roles(roles | extra, factors)
+    names = _checked_columns(roles | extra, factors)
     _check_states(states)
     if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ModelError(f"decimal must be '.' or ',', got {decimal!r:.20}")
     if not isinstance(encoding, str | None):
         raise ModelError(f"encoding must be text, for example 'cp1252', got {encoding!r:.40}", field="encoding")
     given = open_source(log, names, encoding)
-    source = replace(given, columns=check_values(given.columns, given.name))
+    source = replace(given, columns=checked_values(given.columns, given.name))
     findings = Findings(source.name, source.unit, source.line_of)
     if rename is not None:
         source = rename_values(source, rename, findings)
     return _assemble(_drop_blank_rows(source, findings), roles, extra, factors, states, decimal, findings)
 
 
-def _check_roles(roles: dict[str, str], factors: list[str]) -> list[str]:
+def _checked_columns(roles: dict[str, str], factors: list[str]) -> list[str]:
     """Return the columns that are needed, each once; ModelError where one has two meanings."""
     for role, name in [*roles.items(), *(("groups", one) for one in factors)]:
         if not isinstance(name, str) or not name:

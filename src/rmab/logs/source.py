@@ -63,14 +63,14 @@ def _from_arrow(table: Any, name: str, wanted: list[str]) -> Source:
     check_columns(name, there, wanted)
     columns = {one: table.column(there.index(one)) for one in wanted}
     nested = [
-        f"column {quote(one)} contains {each.type}, not single values" for one, each in columns.items() if _nested(each)
+        f"column {quote(one)} contains {each.type}, not single values" for one, each in columns.items() if _is_nested(each)
     ]
     if nested:
         raise LogError(name, [Note(one) for one in nested])
     return Source(name, "row", columns, _same, tuple(there))
 
 
-def _nested(column: Any) -> bool:
+def _is_nested(column: Any) -> bool:
     return bool(pa.types.is_nested(column.type))
 
 
@@ -91,7 +91,7 @@ def _from_pandas(frame: Any, wanted: list[str]) -> Source:
             if series.dtype == object and any(isinstance(each, UUID) for each in series[:1]):
                 series = series.map(str, na_action="ignore")
             columns[one] = pa.array(series, from_pandas=True)
-            if _nested(columns[one]):
+            if _is_nested(columns[one]):
                 wrong.append(Note(f"column {quote(one)} contains {columns[one].type}, not single values"))
         except UNREADABLE:
             wrong.append(_unreadable(one, series.tolist()))

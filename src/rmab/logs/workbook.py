@@ -29,7 +29,7 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         raise
     except Exception as error:  # whatever openpyxl raises on what is no workbook
         raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
-    unknown = _uncalculated(content, rows) if _has_formulas(content) else []
+    unknown = _find_uncalculated(content, rows) if _has_formulas(content) else []
     if unknown:
         what = "a formula without a stored result; open the file in a spreadsheet program, save it, and try again"
         raise LogError(name, [Note(f"{list_some(unknown)}: {what}")])
@@ -56,7 +56,7 @@ def _has_formulas(content: bytes) -> bool:
     return False
 
 
-def _uncalculated(content: bytes, rows: list[tuple[Any, ...]]) -> list[str]:
+def _find_uncalculated(content: bytes, rows: list[tuple[Any, ...]]) -> list[str]:
     """Return the cells of the first sheet that have a formula, and no result of it."""
     from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
 

@@ -29,9 +29,9 @@ from .time import (
     limits_of as limits_of,
     location as location,
     masses_of as masses_of,
-    parted as parted,
     place as place,
     shape_of as shape_of,
+    split_cells as split_cells,
     words_of as words_of,
 )
 from .view import FeedbackMode as FeedbackMode, View as View

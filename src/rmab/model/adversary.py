@@ -257,13 +257,13 @@ class Adversary(ReadOnly, ABC):
             if t > 0:
                 raise ModelError(f"an adaptive adversary needs the visits before episode {t}", episode=number)
             counts = np.zeros(self.base.shape, dtype=np.int64)
-        chosen = self.choose(number, counts if self.adaptive else None)
-        return frozen(chosen) if is_builtin(self) else self._checked(number, chosen)
+        rewards = self.choose(number, counts if self.adaptive else None)
+        return frozen(rewards) if is_builtin(self) else self._checked_reward(number, rewards)
 
-    def _checked(self, t: int, chosen: ArrayLike) -> FloatArray:
+    def _checked_reward(self, t: int, rewards: ArrayLike) -> FloatArray:
         """Validate the rewards of a custom adversary and return them as read-only, or raise ModelError."""
         what = f"{type(self).__name__}: the rewards of episode {t}"
-        table = as_floats(chosen, what)
+        table = as_floats(rewards, what)
         self._check_shape(table, what)
         slack = 1e-9 * (self.high - self.low)
         for at in np.argwhere(~((table >= self.low - slack) & (table <= self.high + slack)))[:1]:

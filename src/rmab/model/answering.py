@@ -57,14 +57,14 @@ class Answering(Adversary):
         """Return which pairs use each part."""
         return np.asarray(self.model.parts != 0)
 
-    def _counted(self, visits: IntArray) -> tuple[IntArray, IntArray]:
+    def _count_uses(self, visits: IntArray) -> tuple[IntArray, IntArray]:
         """Return the visits that used each part, and those that could have."""
         uses = self._uses()
         return visits * uses, visits.sum(axis=-1, keepdims=True) * uses.any(axis=-1, keepdims=True)
 
     def _unit_shares(self, visits: IntArray) -> FloatArray:
         """(J, U) share of use of each part by each unit."""
-        used, could = (self._by_unit(counted) for counted in self._counted(visits))
+        used, could = (self._by_unit(counted) for counted in self._count_uses(visits))
         return np.asarray(used / np.maximum(could, 1))
 
     def _by_unit(self, visits: IntArray) -> IntArray:
@@ -78,7 +78,7 @@ class Answering(Adversary):
         """Return the share of use of each part, in [0, 1], to broadcast against the parts."""
         if self.model.units is not None:
             return self.model.by_unit(self._unit_shares(visits))
-        used, could = self._counted(visits)
+        used, could = self._count_uses(visits)
         return np.asarray(used / np.maximum(could, 1))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, as_floats, as_indices, checked_text, expect, frozen
-from rmab.errors import ModelError, escaped, many, notify, notify_once
+from rmab.errors import ModelError, escape, many, notify, notify_once
 from rmab.model.time import RESCALED, UNCHANGED, bare, place
 
 
@@ -67,7 +67,7 @@ def checked_names(names: Sequence[str] | None, states: int) -> tuple[str, ...] |
             raise ModelError(f"state_names: the name of state {s} must be text, got {name!r:.40}")
     result = tuple(checked_text(str(name), f"state_names: the name of state {s}") for s, name in enumerate(names))
     if len(result) != states or len(set(result)) != states:
-        listed = escaped(", ".join(result))
+        listed = escape(", ".join(result))
         raise ModelError(f"state_names must be {states} different names, got {len(result)}: {listed:.200}")
     return result
 

@@ -192,7 +192,7 @@ class Arms(ReadOnly):
         of_arm = as_floats(groups, "groups")
         if of_arm.ndim != 1 or not np.array_equal(np.unique(of_arm), np.arange(single.count)):
             raise ModelError(f"groups must be numbers 0..{single.count - 1}, one per arm, and every number must be used")
-        return single._regrouped(of_arm.astype(np.int64))
+        return single._with_groups(of_arm.astype(np.int64))
 
     @classmethod
     def trusted(cls, kernels: FloatArray, groups: IntArray) -> Arms:
@@ -205,9 +205,9 @@ class Arms(ReadOnly):
         if number < 1:
             raise ModelError(f"times must be at least 1, got {number}")
         check_memory(f"{number} copies of {many(self.count, 'arm')}", 32.0 * number * self.count)
-        return self._regrouped(np.repeat(self.group_of, number))
+        return self._with_groups(np.repeat(self.group_of, number))
 
-    def _regrouped(self, groups: IntArray) -> Arms:
+    def _with_groups(self, groups: IntArray) -> Arms:
         """Return arms with these groups (N,), which share the arrays of the groups."""
         return _rebuild_arms(groups, self.state_names, self.group_kernels, self.group_support, self.group_sizes)
 

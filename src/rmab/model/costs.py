@@ -108,6 +108,6 @@ def table_of(weights: FloatArray, rows: int, states: int) -> FloatArray:
     return np.broadcast_to(_with_axes(weights), (len(weights), rows, states))
 
 
-def given_budget(model: Any) -> dict[str, Any]:
+def budget_fields(model: Any) -> dict[str, Any]:
     """Return the non-default fields `exact` and `cost` of a problem or a view."""
     return {name: value for name in ("exact", "cost") if (value := getattr(model, name)) is not None and value is not False}

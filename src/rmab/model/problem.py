@@ -244,7 +244,7 @@ class Problem(ReadOnly, Stored):
             **self.arms.given(),
             "phase_of": self.phase_of if self.phases > 1 else None,
             "discount": self.discount,
-            **costs.given_budget(self),
+            **costs.budget_fields(self),
         }
 
     @classmethod

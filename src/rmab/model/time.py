@@ -62,7 +62,7 @@ def cells(table: NDArray[Any], phases: int) -> NDArray[Any]:
     return table if phases == 1 else table.reshape(-1, *table.shape[2:])
 
 
-def parted(table: NDArray[Any], phases: int) -> NDArray[Any]:
+def split_cells(table: NDArray[Any], phases: int) -> NDArray[Any]:
     """Split the axis of cells: (N * K, ...) becomes (N, K, ...); unchanged with one phase."""
     return table if phases == 1 else table.reshape(-1, phases, *table.shape[1:])
 

@@ -260,7 +260,7 @@ class View(ReadOnly, Stored):
     def to_fields(self) -> dict[str, Any]:
         """Return all declared fields by name."""
         plain = {one.name: getattr(self, one.name) for one in fields_of(self) if one.name not in ("exact", "cost")}
-        return {**plain, **costs.given_budget(self)}
+        return {**plain, **costs.budget_fields(self)}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
@@ -295,6 +295,6 @@ def _support(support: Any, sizes: IntArray, states: int, phases: int) -> BoolArr
     allowed = time.cells(given.astype(bool), phases)
     real = np.repeat(np.arange(states) < sizes[:, np.newaxis], phases, axis=0)  # (N * K, S)
     possible = (allowed & real[:, np.newaxis, np.newaxis]).any(axis=3)
-    for at in np.argwhere(time.parted(real[..., np.newaxis] & ~possible, phases))[:1]:
+    for at in np.argwhere(time.split_cells(real[..., np.newaxis] & ~possible, phases))[:1]:
         raise ModelError(f"support: {time.place(at, phases)} has no possible successor")
     return given.astype(bool)

@@ -92,7 +92,7 @@ class ExpansionEpisode:
         """Return which arms to activate, (N,) bools, in states (N,); the step h does not matter, but each is called once."""
         policy = self.policy
         now = check_states(policy.problem, h, states, rng, any_step=True)
-        self.focus = self._expanded(now)
+        self.focus = self._expand(now)
         wanted = draw_wanted(policy, now, rng)
         level = np.where(wanted, np.where(self.focus, 0, 1), np.where(self.focus, 3, 2))  # those outside stay passive
         turn = np.argsort(level + rng.random(now.size))
@@ -100,7 +100,7 @@ class ExpansionEpisode:
         active[turn[: int(policy.problem.slots[0])]] = True
         return active if policy.problem.exact else active & wanted
 
-    def _expanded(self, states: IntArray) -> BoolArray:
+    def _expand(self, states: IntArray) -> BoolArray:
         """(N,) the new set: the largest superset of the last one, or its largest subset if that exceeds the budget."""
         policy, count = self.policy, states.size
         place = policy.blocks.block_of * policy.problem.arms.states + states

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from rmab.common import BoolArray, IntArray, as_integer, check_memory, expect, sum_by_group
-from rmab.model import Problem, parted
+from rmab.model import Problem, split_cells
 from rmab.play import IndexPolicy, Rounding, Rule
 from rmab.solvers.checks import check_one_cost, check_problem, checked_table
 from rmab.solvers.fluid.fluid import Fluid, fluid_of
@@ -156,7 +156,7 @@ def myopic_index(
     table -= table.min(axis=(1, 2), keepdims=True)  # a constant only changes rounding
     _check_table("myopic_index", problem)
     count, phases, phase_of = problem.arms.count, problem.phases, problem.phase_of
-    kernels, pays = problem.arms.group_kernels, parted(table, phases)
+    kernels, pays = problem.arms.group_kernels, split_cells(table, phases)
     if phases == 1:
         kernels, pays = kernels[:, np.newaxis], pays[:, np.newaxis]
     index = np.empty((count, problem.horizon, problem.arms.states))

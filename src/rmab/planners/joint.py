@@ -10,7 +10,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.model import Problem, by_phase, parted, table_of
+from rmab.model import Problem, by_phase, split_cells, table_of
 from rmab.model.costs import ROUNDING
 from rmab.solvers.checks import checked_table
 
@@ -53,7 +53,7 @@ def joint_visits(problem: Problem, reward: FloatArray) -> FloatArray:
     """
     if not few_joint_states(problem):
         raise ModelError(f"the joint process has more than {LARGEST:,} pairs of state and set of arms")
-    pays = parted(checked_table(problem, reward, "joint_visits"), problem.phases)
+    pays = split_cells(checked_table(problem, reward, "joint_visits"), problem.phases)
     process = _Joint(problem, pays.reshape(problem.arms.count, problem.phases, problem.arms.states, 2))
     return process.visits(process.choices())
 
@@ -72,11 +72,11 @@ class _Joint:
         self.problem, self.reward, count = problem, reward, problem.arms.count
         self.kernels = problem.arms.kernels.reshape(count, problem.phases, problem.arms.states, 2, problem.arms.states)
         most = min(int(problem.slots.max()), count)
-        every = [chosen for size in range(most, -1, -1) for chosen in combinations(range(count), size)]
-        self.sets: BoolArray = np.array([[n in chosen for n in range(count)] for chosen in every])
+        every = [active for size in range(most, -1, -1) for active in combinations(range(count), size)]
+        self.sets: BoolArray = np.array([[n in active for n in range(count)] for active in every])
         self.shape = (problem.arms.states,) * count
 
-    def moved(self, table: FloatArray, active: BoolArray, phase: int, *, back: bool) -> FloatArray:
+    def move(self, table: FloatArray, active: BoolArray, phase: int, *, back: bool) -> FloatArray:
         """Move masses on by a step, or values back, where these arms (N,) are active."""
         for n, a in enumerate(active.astype(int)):
             kernel = self.kernels[n, phase, :, a]
@@ -85,7 +85,7 @@ class _Joint:
 
     def choices(self) -> list[IntArray]:
         """Return the best set in every joint state, step by step."""
-        problem, values, chosen = self.problem, np.zeros(self.shape), []
+        problem, values, choices = self.problem, np.zeros(self.shape), []
         for h in range(problem.horizon - 1, -1, -1):
             phase, best, choice = (
                 int(problem.phase_of[h]),
@@ -94,14 +94,14 @@ class _Joint:
             )
             for k, active in enumerate(self.sets):
                 paid = [self.reward[n, phase, :, int(a)] for n, a in enumerate(active)]
-                worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.moved(values, active, phase, back=True)
-                better = (worth > best) & self.allowed(active, h)
+                worth = problem.discounts[h] * reduce(np.add.outer, paid) + self.move(values, active, phase, back=True)
+                better = (worth > best) & self.within_budget(active, h)
                 best, choice = np.where(better, worth, best), np.where(better, k, choice)
             values = best
-            chosen.append(choice)
-        return chosen[::-1]
+            choices.append(choice)
+        return choices[::-1]
 
-    def allowed(self, active: BoolArray, h: int) -> BoolArray:
+    def within_budget(self, active: BoolArray, h: int) -> BoolArray:
         """(S, ..., S) the joint states in which these arms (N,) are within the budget of step h."""
         problem = self.problem
         if problem.weights is None or problem.weights.ndim == 1:
@@ -119,7 +119,7 @@ class _Joint:
                 part = np.where(choice == k, mass, 0.0)
                 for n, a in enumerate(self.sets[k].astype(int)):
                     occupancy[n, h, :, a] += part.sum(axis=tuple(m for m in range(part.ndim) if m != n))
-                after += self.moved(part, self.sets[k], phase, back=False)
+                after += self.move(part, self.sets[k], phase, back=False)
             mass = after
         counted = occupancy * problem.discounts[:, np.newaxis, np.newaxis]
         return frozen(by_phase(counted, problem.phase_of, problem.phases))

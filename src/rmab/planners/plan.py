@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rmab.common import Format, Stored, as_amount, as_integer, as_seed, build_any, is_number, is_several, load_any
 from rmab.errors import FileError, ModelError
-from rmab.model import Problem, parted
+from rmab.model import Problem, split_cells
 from rmab.planners.contract import Planner
 from rmab.planners.race import Candidate, Progress, Race
 from rmab.planners.registry import CANDIDATES, make_planner
@@ -171,7 +171,7 @@ def plan(
     >>> best.value < best.bound + 4 * best.stderr
     True
     """
-    table = parted(checked_table(problem, reward, "plan"), problem.phases)
+    table = split_cells(checked_table(problem, reward, "plan"), problem.phases)
     planners, most = _planners(candidates), as_integer(episodes, "episodes")
     if most < 2:
         raise ModelError(f"episodes must be at least 2, got {most}")

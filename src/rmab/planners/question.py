@@ -12,7 +12,7 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, Format, IntArray, ReadOnly, Stored, as_floats, frozen
 from rmab.errors import ModelError
-from rmab.model import Problem, cells, parted
+from rmab.model import Problem, cells, split_cells
 from rmab.play.compiled.selection import add_drawn
 from rmab.solvers.checks import checked_table
 from rmab.solvers.fluid.blocks import Blocks, too_dear
@@ -34,7 +34,7 @@ class QuestionPolicy(ReadOnly, Stored):
 
     def _hold(self, problem: Problem, table: FloatArray, **answer: Any) -> None:
         """Set the question, its reward by cell (N * K, S, 2), and the answer."""
-        reward = frozen(parted(table, problem.phases))
+        reward = frozen(split_cells(table, problem.phases))
         self._set(problem=problem, reward=reward, blocks=Blocks.of(problem, table), **answer)
         self._prepare()
 

@@ -94,21 +94,21 @@ class Race:
 
     def run(self, most: int) -> tuple[str, Batch]:
         """Return the name of the best, and the episodes that measure it; SolverError if there is none."""
-        left, done = self._sound(), 0
+        left, episodes = self._sound(), 0
         if not left:
             raise SolverError(f"plan: no candidate applies ({'; '.join(one.why for one in self.entries.values())})")
-        while done < most and (len(left) > 1 or not done):
-            more = min(max(done, FEW), most - done)
+        while episodes < most and (len(left) > 1 or not episodes):
+            more = min(max(episodes, FEW), most - episodes)
             for name in left:
-                if self._is_late() and (done or any(one.size for one in self.earned.values())):
+                if self._is_late() and (episodes or any(one.size for one in self.earned.values())):
                     break
-                self.progress(f"{name}: {done + more} of at most {most} episodes, {len(left)} candidates left")
-                batch = self._play(name, (RACE, done), more)
+                self.progress(f"{name}: {episodes + more} of at most {most} episodes, {len(left)} candidates left")
+                batch = self._play(name, (RACE, episodes), more)
                 self.earned[name] = np.append(self.earned[name], [] if batch is None else batch.rewards)
             else:
-                done += more
-            if done:  # episodes that only some have played are not compared
-                self.earned.update({name: self.earned[name][:done] for name in left})
+                episodes += more
+            if episodes:  # episodes that only some have played are not compared
+                self.earned.update({name: self.earned[name][:episodes] for name in left})
             for name in [name for name in left if not self.earned[name].size and not self.entries[name].why]:
                 self.entries[name] = replace(self.entries[name], why=LATE)
             best = self._best(left)

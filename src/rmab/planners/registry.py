@@ -100,4 +100,4 @@ def make_planner(name: str, **options: object) -> Planner:
     """
     if not isinstance(name, str):
         raise ModelError(f"the name of a planner must be text, got {type(name).__name__}")
-    return partial(PLANNERS.load(name), **(PLANNERS.checked(name, options) if options else {}))
+    return partial(PLANNERS.load(name), **(PLANNERS.checked_options(name, options) if options else {}))

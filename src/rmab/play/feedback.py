@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, as_integer, expect, frozen
-from rmab.errors import FeedbackError, many, raised_as, wrong_shape
+from rmab.errors import FeedbackError, many, raise_as, wrong_shape
 from rmab.model import (
     Limit,
     View,
@@ -67,7 +67,7 @@ class Feedback(ReadOnly):
     def __init__(
         self, episode: int, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, budget: ArrayLike | None = None
     ) -> None:
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             number, where, active = as_integer(episode, "episode"), _whole(states, "states"), _binary(actions)
             steps, arms = active.shape
             paid = as_floats(rewards, "rewards")
@@ -86,7 +86,7 @@ class Feedback(ReadOnly):
         """
         states, actions = trajectory.states.astype(np.int64), trajectory.actions
         feedback = cls.__new__(cls)
-        feedback._fill(episode, states, actions, np.where(_shown(view, states, actions), reward, np.nan), None)
+        feedback._fill(episode, states, actions, np.where(_revealed_mask(view, states, actions), reward, np.nan), None)
         object.__setattr__(feedback, "_view", view)
         return feedback
 
@@ -103,8 +103,8 @@ class Feedback(ReadOnly):
         expect(trajectory, Trajectory, "trajectory")
         feedback = cls(episode, trajectory.states, trajectory.actions, (), budget)
         _check_places(view, feedback)
-        shown = _shown(view, feedback.states, feedback.actions)
-        with raised_as(FeedbackError):
+        shown = _revealed_mask(view, feedback.states, feedback.actions)
+        with raise_as(FeedbackError):
             table = bare(as_floats(reward, "reward"), 4)
         if table.shape != shown.shape:
             wanted = f"{words_of(view.phases, 'N', 'S', '2')} = {shown.shape}"
@@ -130,7 +130,7 @@ class Feedback(ReadOnly):
         table = np.full(shape_of(view.phases, view.arms, view.states, 2), np.nan)
         whole = cls(episode, states, actions, table, budget)
         _check_trajectory(view, whole)
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             paid = as_floats(rewards, "rewards")
         if paid.shape != whole.actions.shape:
             raise wrong_shape(FeedbackError, "rewards", f"(H, N) = {whole.actions.shape}", paid.shape)
@@ -159,7 +159,7 @@ class Feedback(ReadOnly):
         shape = shape_of(phases, view.arms, view.states, 2)
         if self.rewards.shape != shape:
             raise wrong_shape(FeedbackError, "rewards", shape, self.rewards.shape)
-        known, shown = ~np.isnan(self.rewards), _shown(view, self.states, self.actions)
+        known, shown = ~np.isnan(self.rewards), _revealed_mask(view, self.states, self.actions)
         for at in np.argwhere(known != shown)[:1]:
             missing, hidden = "was visited, but its reward is missing", f"is not revealed under {view.feedback} feedback"
             wrong = f"rewards: {place(at, phases)} {missing if shown[tuple(at)] else hidden}"
@@ -182,10 +182,12 @@ class Feedback(ReadOnly):
             return f"the episode has {steps} steps, not {view.horizon}"
         if self.budget is not None and not np.array_equal(limits_of(self.budget, steps), view.budgets):
             return f"the budget was {format_limit(self.budget)}, not {format_limit(view.budget)}"
-        first, drawn = self.states[0], view.start.ndim == 2
-        wrong = view.start[np.arange(view.arms), first] == 0 if drawn else first != view.start
+        first, is_random = self.states[0], view.start.ndim == 2
+        wrong = view.start[np.arange(view.arms), first] == 0 if is_random else first != view.start
         for n in np.flatnonzero(wrong)[:1]:
-            return f"arm {n} starts in state {first[n]}, {'which has probability 0' if drawn else f'not {view.start[n]}'}"
+            return (
+                f"arm {n} starts in state {first[n]}, {'which has probability 0' if is_random else f'not {view.start[n]}'}"
+            )
         return ""
 
     def __repr__(self) -> str:
@@ -246,7 +248,7 @@ def _check_budget(view: View, feedback: Feedback) -> None:
     actions, steps = feedback.actions, len(feedback.actions)
     budgets: FloatArray | IntArray = view.budgets[:steps]
     if feedback.budget is not None:
-        with raised_as(FeedbackError):
+        with raise_as(FeedbackError):
             budgets = limits_of(checked_limits(feedback.budget, view.arms, steps, view.cost), steps)
     if view.weights is not None:
         spent = (actions * costs_in(view.weights, view.steps[:steps, np.newaxis], feedback.states[:-1])).sum(axis=1)
@@ -280,7 +282,7 @@ def _pairs_of(view: View, states: NDArray[np.integer], actions: BoolArray) -> In
     return pairs_of(states, actions, (view.phases, view.states), view.steps)
 
 
-def _shown(view: View, states: NDArray[np.integer], actions: BoolArray) -> BoolArray:
+def _revealed_mask(view: View, states: NDArray[np.integer], actions: BoolArray) -> BoolArray:
     """(N, [K,] S, 2) which rewards the feedback mode reveals."""
     shown = np.zeros(shape_of(view.phases, view.arms, view.states, 2), dtype=bool)
     if view.feedback == "full":

@@ -21,7 +21,7 @@ from rmab.common import (
     check_rng,
     frozen,
 )
-from rmab.errors import PolicyError, many, raised_as, wrong_shape
+from rmab.errors import PolicyError, many, raise_as, wrong_shape
 from rmab.model import (
     Limit,
     Problem,
@@ -111,7 +111,7 @@ class IndexPolicy(Stored):
         rounding: Rounding = "top",
         cost: ArrayLike | None = None,
     ) -> None:
-        with raised_as(PolicyError):
+        with raise_as(PolicyError):
             given = as_floats(table, "table")
             if given.ndim not in (2, 3) or 0 in given.shape:
                 raise wrong_shape(PolicyError, "table", "(N, H, S) or (N, S)", given.shape)
@@ -226,7 +226,7 @@ class IndexPolicy(Stored):
         """
         now = checked_states(h, states, len(self.table), self._steps, self.table.shape[-1])
         check_rng(rng)
-        with raised_as(PolicyError):
+        with raise_as(PolicyError):
             limit = None if budget is None else checked_limits(budget, len(self.table), 1, self.cost)
             there = None if available is None else as_mask(available, "available", len(self.table))
         return self.choose(h, now, rng.integers(0, 2**64, size=4, dtype=np.uint64), limit, there)

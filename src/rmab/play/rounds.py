@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rmab.common import BoolArray, FloatArray, IntArray, check_unmasked, sealed
-from rmab.errors import PolicyError, raised_as
+from rmab.errors import PolicyError, raise_as
 from rmab.model import Problem
 from rmab.play.compiled.rounds import begin_rounds, step_rounds
 from rmab.play.index_policy import IndexPolicy
@@ -73,13 +73,13 @@ class Rounds:
         begin_rounds(*self._start, self._arms, self.states)
         self._where[0] = self.states
 
-    def requested(self, actions: ArrayLike, *, strict: bool) -> BoolArray:
+    def checked_actions(self, actions: ArrayLike, *, strict: bool) -> BoolArray:
         """Return actions (R, N) as a new array of bools, or raise PolicyError.
 
         strict: raise BudgetExceeded if they exceed the budget, PolicyError if they are fewer than an exact one.
         """
         if type(actions) is not np.ndarray:  # a plain array has no mask
-            with raised_as(PolicyError, f"step {self.step}: ", step=self.step):
+            with raise_as(PolicyError, f"step {self.step}: ", step=self.step):
                 check_unmasked(actions, "the action")
         try:
             given = np.asarray(actions)
@@ -140,7 +140,7 @@ def play_steps(rounds: Rounds, policy: Policy, reward: FloatArray, streams: NDAr
     decide, total = decisions_of(policy, rounds.states[0], streams[1]), 0.0
     while not rounds.over:
         action = decide(rounds.step, rounds.states[0])
-        active = rounds.requested(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
+        active = rounds.checked_actions(action[np.newaxis] if isinstance(action, np.ndarray) else [action], strict=True)
         total += float(rounds.advance(active)[0][0])
     return replace(rounds.trajectory(), reward=total)
 

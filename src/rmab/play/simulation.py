@@ -59,7 +59,7 @@ def simulate(problem: Problem, policy: Policy, reward: ArrayLike, rng: np.random
     >>> rmab.simulate(problem, rmab.planners.random_policy(problem), np.ones((3, 2, 2)), np.random.default_rng(0))
     Trajectory(3 steps, 3 arms, reward 9)
     """
-    table = _checked(problem, reward, rng)
+    table = _checked_arguments(problem, reward, rng)
     check_memory(f"simulate, {_sizes_of(problem)},", 5.0 * problem.arms.count * (problem.horizon + 1))
     return play_episode(problem, policy, table, random_streams(rng, 1))
 
@@ -94,7 +94,7 @@ def simulate_many(
     >>> batch.rewards.shape
     (100,)
     """
-    table = _checked(problem, reward, rng)
+    table = _checked_arguments(problem, reward, rng)
     number = as_integer(rounds, "rounds")
     workers = cores() if threads is None else as_integer(threads, "threads")
     if number < 1 or workers < 1:
@@ -122,7 +122,7 @@ def simulate_many(
 def visit_rates(problem: Problem, policy: Policy, rng: np.random.Generator, rounds: int) -> FloatArray:
     """(N, H, S, 2) fraction of `rounds` episodes in which arm n is in state s with action a at step h."""
     count, states, horizon = problem.arms.count, problem.arms.states, problem.horizon
-    table = _checked(problem, np.zeros((count, states, 2)), rng)
+    table = _checked_arguments(problem, np.zeros((count, states, 2)), rng)
     number = as_integer(rounds, "rounds")
     if number < 1:
         raise ModelError(f"rounds must be at least 1, got {number}")
@@ -139,7 +139,7 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
     With phases, (N, K, S, 2). Visits are weighted by the discount of their step.
     """
     count, states, phases = problem.arms.count, problem.arms.states, problem.phases
-    nothing = _checked(problem, np.zeros((count, states, 2)), np.random.default_rng(key))
+    nothing = _checked_arguments(problem, np.zeros((count, states, 2)), np.random.default_rng(key))
     size = 13.0 * len(rounds) * count * (problem.horizon + 1)
     check_memory(f"visits of {len(rounds)} episodes, {_sizes_of(problem)},", size)
     seen, _ = _play(problem, policy, nothing, _numbered_streams(key, rounds.stop)[rounds.start :], record=True)
@@ -150,7 +150,7 @@ def simulate_visits(problem: Problem, policy: Policy, key: int, rounds: range) -
     return visits.reshape(shape_of(phases, count, states, 2))
 
 
-def _checked(problem: Problem, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
+def _checked_arguments(problem: Problem, reward: ArrayLike, rng: np.random.Generator) -> FloatArray:
     check_rng(rng)
     expect(problem, Problem, "problem", "; for a task, use task.problem")
     return checked_reward(reward, problem)

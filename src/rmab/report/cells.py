@@ -9,7 +9,7 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray, cached_property
 from rmab.errors import many
-from rmab.report.statistics import Interval, Paired, interval, paired
+from rmab.report.statistics import Interval, Paired, compare_pair, interval
 
 COMPARATORS = ("O1", "O2", "O3")
 TERMS = (
@@ -165,4 +165,4 @@ def pair_of(first: Cell, second: Cell) -> Paired | None:
     common, left, right = np.intersect1d(first.rounds, second.rounds, assume_unique=True, return_indices=True)
     if common.size == 0:
         return None
-    return paired(first.learner, second.learner, first.totals[left], second.totals[right])
+    return compare_pair(first.learner, second.learner, first.totals[left], second.totals[right])

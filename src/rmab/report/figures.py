@@ -127,7 +127,7 @@ def _curves(page: Page, what: str, styles: _Styles) -> Figure:
     figure, axes = _axes()
     for cell in page.cells:
         values = np.cumsum(cell.columns["reward"], axis=1) if what == "reward" else cell.regret("O1")
-        _banded(axes, values, styles.line(cell.learner))
+        _draw_band(axes, values, styles.line(cell.learner))
     if what == "regret":
         axes.axhline(0, color="#8a8f95", linewidth=0.6, zorder=1)
     axes.set(xlabel="episode", ylabel="accumulated reward" if what == "reward" else "accumulated regret against O1")
@@ -136,7 +136,7 @@ def _curves(page: Page, what: str, styles: _Styles) -> Figure:
     return figure
 
 
-def _banded(axes: Axes, values: Any, style: dict[str, Any]) -> None:
+def _draw_band(axes: Axes, values: Any, style: dict[str, Any]) -> None:
     """Draw the mean of (R, T) with its 95% band."""
     mean, half = band(values)
     at = np.arange(1, mean.size + 1)

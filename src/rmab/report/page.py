@@ -48,12 +48,12 @@ def render(summary: Summary, provenance: Iterable[Mapping[str, Any]]) -> str:
         scaling=_scaling_rows(summary),
         missing=summary.missing,
         provenance=_origins(runs),
-        mixed=_mixed(runs),
+        mixed=_list_versions(runs),
     )
 
 
 def _scaling_rows(summary: Summary) -> dict[str, Any]:
-    rows = [{"one": one, "fit": _fitted(one), "cells": [spread(mean) for mean in one.means]} for one in summary.scalings]
+    rows = [{"one": one, "fit": _format_fit(one), "cells": [spread(mean) for mean in one.means]} for one in summary.scalings]
     return {
         "rows": rows,
         "words": [scaling_words(one, summary.study.kind) for one in summary.scalings],
@@ -62,7 +62,7 @@ def _scaling_rows(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _fitted(one: Scaling) -> str:
+def _format_fit(one: Scaling) -> str:
     if one.fit is None:
         return "no fit: not positive" if one.sizes.size > 1 else "only one size"
     found = one.fit.exponent
@@ -128,7 +128,7 @@ def _distinct(runs: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return sorted({str(run.get(key) or "unknown") for run in runs})
 
 
-def _mixed(runs: Sequence[Mapping[str, Any]]) -> str:
+def _list_versions(runs: Sequence[Mapping[str, Any]]) -> str:
     """List the versions and revisions of the library, if the runs differ in them; else return an empty string."""
     found = [(f"{word}s of rmab", _distinct(runs, word)) for word in ("version", "revision")]
     return " and ".join(f"{len(several)} {name} ({', '.join(several)})" for name, several in found if len(several) > 1)

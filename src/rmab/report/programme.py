@@ -61,8 +61,8 @@ def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list
         warnings=calls.notes,
         benefits=_benefits(found) if found.states_benefits else _ranges(found),
         ways=_ways(found),
-        passed_over=_passed_over(fit, calls, effects, reached),
-        reached=_reached(reached, calls),
+        passed_over=_explain_omissions(fit, calls, effects, reached),
+        reached=_reach_rows(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
         unseen=_unseen(effects),
@@ -144,7 +144,7 @@ def _ranges(found: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def _passed_over(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
+def _explain_omissions(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
     """Explain why groups with a large estimated effect get no place, one sentence each."""
     known = [one for one in effects if np.isfinite(one.value)]
     chosen = np.array(calls.rule) == "index"
@@ -216,7 +216,7 @@ def _unseen(effects: list[Effect]) -> list[str]:
     return [one.group for one in effects if not np.isfinite(one.value)]
 
 
-def _reached(reached: list[Reach], calls: Decision) -> list[dict[str, Any]]:
+def _reach_rows(reached: list[Reach], calls: Decision) -> list[dict[str, Any]]:
     arms, now = sum(one.arms for one in reached), max(int(calls.active.sum()), 1)
     most = max(max(one.arms / arms, one.now / now) for one in reached)
     return [

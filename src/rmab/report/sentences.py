@@ -30,7 +30,7 @@ def _size(found: Interval) -> str:
     return f"{plain(abs(100 * found.mean), places)}%"
 
 
-def _compared(pair: Paired) -> str:
+def _compare(pair: Paired) -> str:
     """Compare the first of the pair with the second."""
     rounds = pair.difference.count
     if rounds < 2:
@@ -70,7 +70,7 @@ def _against(page: Page, first: Cell, second: Cell) -> str:
     pair = page.pair(first, second)
     if pair is None:
         return f"{first.learner} and {second.learner} cannot be compared: they have no common round."
-    return _compared(pair)
+    return _compare(pair)
 
 
 def regret_words(page: Page) -> list[str]:

@@ -111,7 +111,7 @@ def ratio(top: FloatArray, bottom: FloatArray) -> Interval | None:
     return Interval(value, value - half, value + half, top.size)
 
 
-def paired(first: str, second: str, a: FloatArray, b: FloatArray) -> Paired:
+def compare_pair(first: str, second: str, a: FloatArray, b: FloatArray) -> Paired:
     """Compare the rewards a (R,) of first with b (R,) of second in the same rounds; `adjusted` is not yet corrected."""
     difference = a - b
     found = interval(difference)

@@ -126,12 +126,12 @@ class Comparators:
             if few_joint_states(self.problem):
                 return joint_visits(self.problem, total)
         candidates = [make(self.problem, total, fluid=self.plan) for make in (occupancy_index, lagrangian_index)]
-        halves = [self._simulated(policy) for policy in candidates]
+        halves = [self._simulate_halves(policy) for policy in candidates]
         best = int(np.argmax([float((first / (ROUNDS // 2) * total).sum()) for first, _ in halves]))
         first, second = halves[best]
         return frozen((first + second) / ROUNDS)
 
-    def _simulated(self, policy: IndexPolicy) -> tuple[FloatArray, FloatArray]:
+    def _simulate_halves(self, policy: IndexPolicy) -> tuple[FloatArray, FloatArray]:
         """Return visits (N, S, 2), or with phases, in each half of ROUNDS simulated episodes, with common streams."""
         middle = ROUNDS // 2
         first, second = range(middle), range(middle, ROUNDS)
@@ -164,7 +164,7 @@ class Comparators:
         """
         problem, arms = self.problem, self.problem.arms
         if problem.weights is not None:
-            first_half, second_half = self._simulated(random_policy(problem))
+            first_half, second_half = self._simulate_halves(random_policy(problem))
             return frozen((first_half + second_half) / ROUNDS)
         _, first, like = np.unique(
             np.column_stack([arms.group_of, problem.start_masses]), axis=0, return_index=True, return_inverse=True

@@ -14,7 +14,7 @@ from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan, Learner
 from rmab.learning.registry import make_learner
 from rmab.learning.state import State
-from rmab.model import FeedbackMode, Problem, View, by_phase, parted, shape_of
+from rmab.model import FeedbackMode, Problem, View, by_phase, shape_of, split_cells
 from rmab.play import Feedback, Policy, Trajectory, pairs_of, play_episode, random_streams
 from rmab.runs.record import RunResult
 from rmab.tasks.definition import Task
@@ -257,7 +257,7 @@ def expected_visits(plan: EpisodePlan, problem: Problem) -> FloatArray | None:
     if plan.counted is None:
         return None if plan.occupancy is None else by_phase(plan.occupancy, problem.phase_of, problem.phases)[plan.block_of]
     arms = np.bincount(plan.block_of).reshape(-1, *(1,) * (2 if problem.phases == 1 else 3))
-    return np.asarray((parted(plan.counted(), problem.phases) / arms)[plan.block_of])
+    return np.asarray((split_cells(plan.counted(), problem.phases) / arms)[plan.block_of])
 
 
 def inform(learner: Learner, task: Task, seed: int) -> Learner:

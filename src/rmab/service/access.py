@@ -14,7 +14,7 @@ from rmab.live.programme import Programme
 from rmab.service.accounts import Account
 from rmab.service.auth import find_caller
 from rmab.service.problems import Problem
-from rmab.service.shared import Shared, check_key, is_match, programme_tag, write_if
+from rmab.service.shared import Shared, checked_key, is_match, programme_tag, write_if
 
 T = TypeVar("T")
 Name = Annotated[str, Path(max_length=200, description="Name of the programme.", examples=["mothers"])]
@@ -75,7 +75,7 @@ def writer(role: str) -> Callable[..., Awaitable[Access]]:
         request: Request, name: Name, account: Annotated[Account, Depends(find_caller)], key: Key = None, match: Match = None
     ) -> Access:
         p = await run_in_threadpool(find_programme, request, account, name, role)
-        return Access(p, account, check_key(key), match)
+        return Access(p, account, checked_key(key), match)
 
     return found
 

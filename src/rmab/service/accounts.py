@@ -92,7 +92,7 @@ def create_token(
     now = datetime.now(UTC)
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     expires = "" if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds")
-    account = Account(number, owner, dict.fromkeys(programmes or [EVERYTHING], role), _written(now), expires)
+    account = Account(number, owner, dict.fromkeys(programmes or [EVERYTHING], role), _timestamp(now), expires)
     with writing(engine) as connection:
         row = {name: getattr(account, name) for name in TOKEN.c.keys() if name != "digest"}  # noqa: SIM118  (of SQLAlchemy)
         connection.execute(sa.insert(TOKEN).values(**row, digest=_digest(secret)))
@@ -117,7 +117,7 @@ def revoke_token(engine: sa.Engine, number: str) -> Account:
         mine = TOKEN.c.id == number
         if connection.scalar(sa.select(TOKEN.c.id).where(mine)) is None:
             raise ModelError(f"unknown token {number!r:.40}; `rmab live token list` shows them", code="unknown-token")
-        connection.execute(sa.update(TOKEN).where(mine, TOKEN.c.revoked_at == "").values(revoked_at=_written()))
+        connection.execute(sa.update(TOKEN).where(mine, TOKEN.c.revoked_at == "").values(revoked_at=_timestamp()))
     return next(one for one in list_tokens(engine) if one.id == number)
 
 
@@ -146,7 +146,7 @@ def record_use(engine: sa.Engine, account: Account) -> None:
     if account.used_at and now - datetime.fromisoformat(account.used_at) < SELDOM:
         return
     with writing(engine) as connection:
-        connection.execute(sa.update(TOKEN).where(TOKEN.c.id == account.id).values(used_at=_written(now)))
+        connection.execute(sa.update(TOKEN).where(TOKEN.c.id == account.id).values(used_at=_timestamp(now)))
 
 
 def _look_up(engine: sa.Engine, number: str, digest: str | None) -> Account | None:
@@ -168,5 +168,5 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _written(now: datetime | None = None) -> str:
+def _timestamp(now: datetime | None = None) -> str:
     return (now or datetime.now(UTC)).isoformat(timespec="seconds")

@@ -60,14 +60,14 @@ class Authenticator:
     async def by_token(self, request: Request, token: str) -> Account:
         """Return the account of a token; a Problem (401, 429) if there is none, or it is no longer valid."""
         key, address = sha256(token.encode("utf-8", "replace")).hexdigest(), _address(request)
-        account = self._remembered(key)
+        account = self._cached_account(key)
         if account is None:
             wait = self.failures.wait(address)
             if wait:  # active accounts are cached, so that nobody can lock out others
                 raise Problem(
                     429, "too-many-failures", "too many wrong tokens from this address", {"Retry-After": str(int(wait) + 1)}
                 )
-            account = await run_in_threadpool(self._checked, key, token)
+            account = await run_in_threadpool(self._find_account, key, token)
         if account is None or not account.is_valid:
             self.failures.add(address)
             why = (
@@ -85,7 +85,7 @@ class Authenticator:
         if session.account == LOCAL.id:
             return LOCAL if await self.is_open() else None
         key = f"session {session.account}"
-        account = self._remembered(key)
+        account = self._cached_account(key)
         if account is None:
             account = await run_in_threadpool(self._remember, key, account_of, session.account)
         return account if account is not None and account.is_valid else None
@@ -109,14 +109,14 @@ class Authenticator:
         with self._lock:
             self._known.clear()
 
-    def _remembered(self, key: str) -> Account | None:
+    def _cached_account(self, key: str) -> Account | None:
         with self._lock:
             found = self._known.get(key)
         if found is None or time.monotonic() - found[0] > self.settings.token_seconds:
             return None
         return found[1]
 
-    def _checked(self, key: str, token: str) -> Account | None:
+    def _find_account(self, key: str, token: str) -> Account | None:
         return self._remember(key, find_account, token)
 
     def _remember(self, key: str, find: object, value: str) -> Account | None:

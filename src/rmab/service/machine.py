@@ -79,18 +79,18 @@ class Machines:
     def __init__(self, lifetime: float) -> None:
         self._lifetime = lifetime
         self._folder: tempfile.TemporaryDirectory[str] | None = None  # folder of queues, created on demand
-        self._kept: dict[str, Machine] = {}
+        self._machines: dict[str, Machine] = {}
         self._lock = threading.Lock()
 
-    def kept(self, name: str, states: Mapping[str, str]) -> Machine | None:
+    def find(self, name: str, states: Mapping[str, str]) -> Machine | None:
         """Return the machine of a programme, if it exists and has these arms."""
-        found = self._kept.get(name)
+        found = self._machines.get(name)
         return found if found is not None and states.keys() == found.known else None
 
     def make(self, p: Programme, states: Mapping[str, str]) -> Machine:
         """Return the machine of a programme, for the current arms."""
         with self._lock:
-            found = self.kept(p.name, states)
+            found = self.find(p.name, states)
             if found is not None:
                 return found
             with p.ledger() as ledger:
@@ -101,19 +101,19 @@ class Machines:
                 arms = {ledger.ids[n]: ledger.groups[ledger.group_of[n]] for n in here}
             if not arms:
                 raise ModelError("the programme has no arms yet; join arms first")
-            old = self._kept.get(p.name)
+            old = self._machines.get(p.name)
             if old is not None and tuple(arms) == old.ids:
                 return old
             self._folder = self._folder or tempfile.TemporaryDirectory(prefix="rmab-machines-")
-            made = Machine(p, arms, Path(self._folder.name), self._lifetime)
-            self._kept[p.name] = made
+            machine = Machine(p, arms, Path(self._folder.name), self._lifetime)
+            self._machines[p.name] = machine
         if old is not None:
             old.controller.close()
-        return made
+        return machine
 
     def close(self) -> None:
         """Stop all threads."""
-        for one in self._kept.values():
+        for one in self._machines.values():
             one.controller.close()
         if self._folder is not None:
             self._folder.cleanup()
@@ -131,7 +131,7 @@ async def decide(
         await run_in_threadpool(find_programme, request, account, name, "operator")
         raise Problem(403, "role", "this needs the role 'operator'")
     machines: Machines = request.app.state.machines
-    machine = machines.kept(name, body.states)
+    machine = machines.find(name, body.states)
     if machine is None:
         p = await run_in_threadpool(find_programme, request, account, name, "operator")
         machine = await run_in_threadpool(machines.make, p, body.states)

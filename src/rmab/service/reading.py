@@ -48,7 +48,7 @@ def one_at_a_time(request: Request) -> AbstractContextManager[None]:
     return shared.one_at_a_time()
 
 
-def tagged(access: Access, seen: str | None, content: Callable[[Programme], Any]) -> Response:
+def answer_with_tag(access: Access, seen: str | None, content: Callable[[Programme], Any]) -> Response:
     """Return content of a programme with its tag, or 304 if the caller has it."""
     tag = programme_tag(access.p)
     return Response(None, 304, {"ETag": tag}) if is_unchanged(seen, tag) else json_answer(content(access.p), tag)
@@ -82,13 +82,13 @@ def show_programme(access: Reading, seen: NoneMatch = None) -> Response:
         role = access.account.role(p.name) or ""
         return {"name": p.name, "role": role, "head": p.head, "config": p.config.model_dump(mode="json")}
 
-    return tagged(access, seen, content)
+    return answer_with_tag(access, seen, content)
 
 
 @router.get("/programmes/{name}/status", response_model=schemas.StatusOut, responses=UNCHANGED)
 def show_status(access: Reading, seen: NoneMatch = None) -> Response:
     """Show what is due, what is missing, and warnings."""
-    return tagged(access, seen, lambda p: status_to_json(p.status()))
+    return answer_with_tag(access, seen, lambda p: status_to_json(p.status()))
 
 
 @router.get("/programmes/{name}/benefit", responses=UNCHANGED)
@@ -99,13 +99,13 @@ def show_benefit(
     fallback: Annotated[bool, Query(description="Measure the lists of the fallback instead of the planned ones.")] = False,
 ) -> Response:
     """Show the measured benefit of the lists, without a model, beside the model's prediction."""
-    return tagged(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha, fallback=fallback)))
+    return answer_with_tag(access, seen, lambda p: benefit_to_json(p.benefit(alpha=alpha, fallback=fallback)))
 
 
 @router.get("/programmes/{name}/statistics", responses=UNCHANGED)
 def show_statistics(access: Reading, seen: NoneMatch = None) -> Response:
     """Show the counts of transitions by group, state, executed action and next state, with the reach rates."""
-    return tagged(access, seen, lambda p: {**statistics_to_json(p.statistics), "reach": p.reach})
+    return answer_with_tag(access, seen, lambda p: {**statistics_to_json(p.statistics), "reach": p.reach})
 
 
 @router.get("/programmes/{name}/decisions", responses=UNCHANGED)
@@ -116,7 +116,7 @@ def list_decisions(access: Reading, seen: NoneMatch = None) -> Response:
         with p.ledger() as ledger:
             return {"periods": [ledger.label(one) for one in sorted(ledger.decisions, reverse=True)]}
 
-    return tagged(access, seen, content)
+    return answer_with_tag(access, seen, content)
 
 
 @router.get(

@@ -67,7 +67,7 @@ class Shared:
 
     def __init__(self, store: Store) -> None:
         self.store = SharedStore(store)
-        self._kept: dict[str, Programme] = {}
+        self._programmes: dict[str, Programme] = {}
         self._frozen: OrderedDict[tuple[str, int], Programme] = OrderedDict()
         self._lock, self._costly = threading.Lock(), threading.Lock()
 
@@ -84,13 +84,13 @@ class Shared:
     def get(self, name: str, as_of: int | None = None) -> Programme:
         """Return a programme, as it is or as it was known after an event."""
         with self._lock:
-            kept = self._kept.get(name)
-        if kept is None:
-            kept = SharedProgramme(self.store, name)
-            kept.refresh()
+            programme = self._programmes.get(name)
+        if programme is None:
+            programme = SharedProgramme(self.store, name)
+            programme.refresh()
             with self._lock:
-                kept = self._kept.setdefault(name, kept)
-        return kept if as_of is None else self._as_of(kept, as_of)
+                programme = self._programmes.setdefault(name, programme)
+        return programme if as_of is None else self._as_of(programme, as_of)
 
     def _as_of(self, p: Programme, sequence: int) -> Programme:
         with self._lock:
@@ -104,7 +104,7 @@ class Shared:
         return found
 
 
-def check_key(key: str | None) -> str | None:
+def checked_key(key: str | None) -> str | None:
     """Return an idempotency key; a Problem if it looks like one of the library."""
     if key is not None and (not key or len(key) > 200 or not key.isprintable() or key.startswith(RESERVED)):
         raise Problem(

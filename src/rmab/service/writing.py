@@ -22,14 +22,14 @@ from rmab.service.accounts import Account
 from rmab.service.auth import find_caller
 from rmab.service.problems import Problem
 from rmab.service.reading import CSV, FILES, XLSX, Format, decision_answer, groups_of, json_answer
-from rmab.service.shared import Shared, acting, check_key, decision_tag, programme_tag
+from rmab.service.shared import Shared, acting, checked_key, decision_tag, programme_tag
 
 router = APIRouter(tags=["write"])
 SUFFIX = {CSV: ".csv", XLSX: ".xlsx"}
 PeriodOfFile = Annotated[str | None, Query(max_length=60, description="The period of a csv or xlsx body.")]
 
 
-def _documented(model: type[BaseModel]) -> dict[str, Any]:
+def _document_body(model: type[BaseModel]) -> dict[str, Any]:
     """Return the entry of a body that is JSON, csv or xlsx."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
@@ -106,7 +106,9 @@ def _tag(p: Programme, period: str) -> str:
     return decision_tag(p.decision(period) if is_decided else None)
 
 
-@router.post("/programmes/{name}/observations", response_model=schemas.Reported, openapi_extra=_documented(schemas.Report))
+@router.post(
+    "/programmes/{name}/observations", response_model=schemas.Reported, openapi_extra=_document_body(schemas.Report)
+)
 async def report(
     request: Request,
     access: Operating,
@@ -129,7 +131,7 @@ def _report(
             raise ModelError("period is missing; give the period of the file, for example ?period=2026-W47", field="period")
         check_reason(options["reason"])
         count, event = access.write(lambda p: tell_sheet(p, period, body, **options, key=access.key))
-        return _reported(access.p, event, count, period, body.columns["arm"])
+        return _answer_report(access.p, event, count, period, body.columns["arm"])
     assert isinstance(body, schemas.Report)
     check_reason(body.reason)
     rows = body.rows
@@ -137,10 +139,10 @@ def _report(
     check_rows(count, request)
     options = body.model_dump(include={"reason", "client_at", "dry_run", "skip"})
     event = access.write(lambda p: p.record(body.period, rows, key=access.key, **options))
-    return _reported(access.p, event, count, body.period, as_columns(rows)["arm"])
+    return _answer_report(access.p, event, count, body.period, as_columns(rows)["arm"])
 
 
-def _reported(p: Programme, event: int, rows: int, period: str, ids: Iterable[Any]) -> dict[str, Any]:
+def _answer_report(p: Programme, event: int, rows: int, period: str, ids: Iterable[Any]) -> dict[str, Any]:
     """Return the answer to reports; event 0 is a dry run."""
     lacking = find_uncounted(p, period, ids) if event else {}
     return {"event": event, "rows": rows, "not_counted": sum(lacking.values()) if event else None, "lacking": lacking}
@@ -152,7 +154,7 @@ def check_reason(reason: str | None) -> None:
         raise ModelError("reason is missing; say why the reports are replaced", field="reason")
 
 
-@router.post("/programmes/{name}/arms", response_model=schemas.Written, openapi_extra=_documented(schemas.Arms))
+@router.post("/programmes/{name}/arms", response_model=schemas.Written, openapi_extra=_document_body(schemas.Arms))
 async def join(request: Request, access: Operating, period: PeriodOfFile = None) -> dict[str, Any]:
     """Add arms; a file has the columns arm and, if known, group and state."""
     body = await _content(request, schemas.Arms)
@@ -225,5 +227,5 @@ def warm_start(access: Administering, body: schemas.WarmStart) -> dict[str, Any]
 @router.post("/programmes/{name}/snapshots", status_code=204, response_class=Response)
 def snapshot(access: Operating, key: Key = None) -> None:
     """Store the reports in one piece, so that the next start is fast."""
-    check_key(key)
+    checked_key(key)
     access.p.snapshot()

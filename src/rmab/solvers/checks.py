@@ -99,11 +99,10 @@ def check_timeless(name: str, phases: int, instead: str = "") -> None:
         raise ModelError(f"{name} needs dynamics and rewards that do not change, got {phases} phases{hint}")
 
 
-def check_one_budget(name: str, budget: Limit) -> float:
-    """Return the budget, or raise ModelError if it changes from step to step."""
+def check_one_budget(name: str, budget: Limit) -> None:
+    """Raise ModelError if the budget changes from step to step."""
     if isinstance(budget, np.ndarray):
         raise ModelError(f"{name} needs one budget for all steps, got {budget.min():g} to {budget.max():g}")
-    return budget
 
 
 def check_one_cost(name: str, model: Problem | View) -> None:

@@ -154,10 +154,10 @@ class Counts:
             mass = np.multiply.outer(mass, one.begin)
         return mass
 
-    def improved(self, value: FloatArray, phase: int, budget: float) -> FloatArray:
+    def step_back(self, value: FloatArray, phase: int, budget: float) -> FloatArray:
         """Return the value one step earlier: the best over all splits within the budget."""
         best = np.full(value.size, -np.inf)
-        for active in self._allowed(budget, phase):
+        for active in self._iterate_allocations(budget, phase):
             after, target = value, np.zeros((), dtype=np.intp)
             earned, spent = np.zeros(()), np.zeros(())
             for place, (kind, b) in enumerate(zip(self.types, active, strict=True)):
@@ -180,7 +180,7 @@ class Counts:
             np.maximum.at(best, target.reshape(-1), (after + earned).reshape(-1))
         return best.reshape(value.shape)
 
-    def _allowed(self, budget: float, phase: int) -> Iterator[tuple[int, ...]]:
+    def _iterate_allocations(self, budget: float, phase: int) -> Iterator[tuple[int, ...]]:
         """Yield how many arms of every type may be active, at the least cost of its states."""
         most, costs = budget * (1.0 + ROUNDING), [float(one.cost[phase].min()) for one in self.types]
         numbers = (range(min(one.number, int(most / cost)) + 1) for one, cost in zip(self.types, costs, strict=True))

@@ -128,7 +128,7 @@ def quick_optimum(problem: Problem, reward: ArrayLike) -> float | None:
 def _optimum(problem: Problem, counts: Counts) -> float:
     value = np.zeros(counts.shape)
     for step in reversed(range(problem.horizon)):
-        value = counts.improved(problem.discount * value, int(problem.phase_of[step]), _limit(problem, step))
+        value = counts.step_back(problem.discount * value, int(problem.phase_of[step]), _limit(problem, step))
     return float((counts.start * value).sum())
 
 
@@ -177,10 +177,10 @@ def solve_exact_average(problem: Problem, reward: ArrayLike, *, tolerance: float
         raise ModelError("solve_exact_average: the budget must be the same at every step")
     budget = _limit(problem, 0)
     value, gap, before = np.zeros(counts.shape), np.inf, np.inf
-    scale = float(np.abs(counts.improved(value, 0, budget)).max()) or 1.0
+    scale = float(np.abs(counts.step_back(value, 0, budget)).max()) or 1.0
     while True:
         for _ in range(ROUNDS):
-            change = counts.improved(value, 0, budget) - value
+            change = counts.step_back(value, 0, budget) - value
             gap = float(np.ptp(change))
             if gap <= limit * scale:
                 return ExactAverage(float(change.min()), float(change.max()), counts.type_of, value.size)

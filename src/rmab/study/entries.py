@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from rmab.common import Reference
 from rmab.errors import ModelError, is_control
 from rmab.learning.base import Learner
-from rmab.learning.options import Configured, described
+from rmab.learning.options import Configured, describe
 from rmab.learning.registry import LEARNERS, component_options, make_learner
 from rmab.model import ADVERSARIES, FORESEES, FeedbackMode
 from rmab.tasks.definition import Task
@@ -70,10 +70,10 @@ class TaskSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, given: Any) -> Any:
-        given = stored_task(given) if isinstance(given, Task) else given
+        given = task_entry(given) if isinstance(given, Task) else given
         given = {"name": str(given)} if isinstance(given, str | os.PathLike) else given
         if not isinstance(given, dict):
-            return accepted(given, cls, Task)
+            return checked_entry(given, cls, Task)
         if not isinstance(given.get("name"), str):
             return {"label": "?", **given}  # pydantic then reports the name
         name, found = given["name"], {}
@@ -109,9 +109,9 @@ class LearnerSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, given: Any) -> Any:
-        given = stored_learner(given) if isinstance(given, Learner) else {"name": given} if isinstance(given, str) else given
+        given = learner_entry(given) if isinstance(given, Learner) else {"name": given} if isinstance(given, str) else given
         if not isinstance(given, dict):
-            return accepted(given, cls, Learner)
+            return checked_entry(given, cls, Learner)
         if not isinstance(given.get("name"), str):
             return {"label": "?", **given}  # pydantic then reports the name
         words = list(_flat(given.get("options")))
@@ -119,7 +119,7 @@ class LearnerSpec(BaseModel):
         return {"label": ", ".join([given["name"], *words]), **given}
 
 
-def accepted(given: Any, spec: type[BaseModel], kind: type) -> Any:
+def checked_entry(given: Any, spec: type[BaseModel], kind: type) -> Any:
     """Return `given` if it is an entry already; otherwise raise ValueError."""
     if isinstance(given, spec):
         return given
@@ -141,7 +141,7 @@ def _flat(options: Any, before: str = "") -> Iterator[str]:
             yield f"{before}{key}={value}"
 
 
-def stored_task(task: Task) -> dict[str, Any]:
+def task_entry(task: Task) -> dict[str, Any]:
     """Return the entry of a task object, stored in a temporary file of this process."""
     if not _FOLDER:
         _FOLDER.append(tempfile.TemporaryDirectory(prefix="rmab-tasks-"))
@@ -156,7 +156,7 @@ def stored_task(task: Task) -> dict[str, Any]:
     return {"name": str(path), "label": task.name, "digest": digest}
 
 
-def stored_learner(learner: Learner) -> dict[str, Any]:
+def learner_entry(learner: Learner) -> dict[str, Any]:
     """Return the entry of a learner object: the name of its class, and the options that are not defaults."""
     cls = type(learner)
     reference, options = LEARNERS.name_of(cls) or _reference(cls, "learner"), _options(learner)
@@ -184,7 +184,7 @@ def _options(thing: Configured) -> dict[str, Any]:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(thing)} if is_dataclass(thing) else {}
     kinds, changed = component_options(type(thing)), dict[str, Any]()
     for key, value in thing.options.items():
-        if key in defaults and described(value) == described(defaults[key]):
+        if key in defaults and describe(value) == describe(defaults[key]):
             continue
         if isinstance(value, Configured):
             name = kinds[key].name_of(type(value)) if key in kinds else ""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rmab.common import parsed_json, write_atomically
+from rmab.common import parse_json, write_atomically
 from rmab.errors import FileError
 
 
@@ -53,7 +53,7 @@ def read_failures(folder: Path, run_ids: Iterable[str]) -> tuple[Failure, ...]:
     for run_id in run_ids:
         path = _path(folder, run_id)
         try:
-            found.append(_read(run_id, parsed_json(path.read_text(encoding="utf-8"))))
+            found.append(_read(run_id, parse_json(path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:

@@ -52,7 +52,7 @@ def changes_since(study: Study, folder: Path) -> Changes:
             unseen.remove(job.learner.label)
             here = origin(job)
             if then.get("version") != here["version"] or _differ(then.get("revision"), here["revision"]):
-                library = f"finished runs used {_named(then)}, this is {_named(here)}: results may differ"
+                library = f"finished runs used {_format_version(then)}, this is {_format_version(here)}: results may differ"
         if library or not unseen:
             break
     outdated: dict[str, list[str]] = {}
@@ -69,7 +69,7 @@ def _differ(then: object, now: object) -> bool:
     return then is not None and now is not None and then != now
 
 
-def _named(known: dict[str, Any]) -> str:
+def _format_version(known: dict[str, Any]) -> str:
     revision = known.get("revision")
     return f"rmab {known.get('version')}" + (f" (revision {short(revision)})" if revision else "")
 

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 import rmab
-from rmab.common import check_memory, cores, parsed_json, require, write_atomically
+from rmab.common import check_memory, cores, parse_json, require, write_atomically
 from rmab.errors import FileError, ModelError
 from rmab.study.failures import Failure, read_failures
-from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, check_format, provenance_of, read_shard, shard_path
+from rmab.study.shards import FORMAT, SCHEMA, NewerFormatError, checked_format, provenance_of, read_shard, shard_path
 from rmab.study.spec import Job, Study
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Results:
         """Open the folder of a study that was run, at least in part."""
         path = Path(folder) / "study.json"
         try:
-            whole = parsed_json(path.read_text(encoding="utf-8"))
-            check_format(path, whole.get("format", 1))
+            whole = parse_json(path.read_text(encoding="utf-8"))
+            checked_format(path, whole.get("format", 1))
             return cls(Path(folder), Study.model_validate(whole["study"]))
         except NewerFormatError:
             raise
@@ -159,12 +159,12 @@ class Results:
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return `table` as a data frame."""
-        _needed("pandas")
+        _import_extra("pandas")
         return self.table(columns).to_pandas(self_destruct=True)
 
     def to_xarray(self) -> "xr.Dataset":
         """Return all results as arrays (task, learner, round, episode), NaN for missing runs and episodes."""
-        _needed("xarray")
+        _import_extra("xarray")
         axes = ("task", "learner", "round", "episode")
         frame = self.to_pandas([one.name for one in SCHEMA if one.name in axes or not pa.types.is_string(one.type)])
         tasks, learners = [one.label for one in self.study.tasks], [one.label for one in self.study.learners]
@@ -193,6 +193,6 @@ class Results:
                 yield from zip(piece, pool.map(look, piece), strict=True)
 
 
-def _needed(module: str) -> Any:
+def _import_extra(module: str) -> Any:
     require(module, "this")
     return import_module(module)

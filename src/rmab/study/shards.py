@@ -13,7 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmab.common import parsed_json, write_atomically
+from rmab.common import parse_json, write_atomically
 from rmab.errors import FileError
 
 KEY = b"rmab"
@@ -35,7 +35,7 @@ class NewerFormatError(FileError):
     """A file that a newer version of the library wrote; it is neither read nor overwritten."""
 
 
-def check_format(path: Path, version: object) -> int:
+def checked_format(path: Path, version: object) -> int:
     """Return the format version of a file; raise NewerFormatError if it is newer than this library."""
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"its format version is {version!r:.40}")
@@ -59,7 +59,7 @@ def with_provenance(table: pa.Table, provenance: dict[str, Any]) -> pa.Table:
 
 def provenance_of(schema: pa.Schema) -> dict[str, Any]:
     """Return the provenance in a schema's metadata; raise ValueError if it is missing or was changed."""
-    found = parsed_json((schema.metadata or {}).get(KEY, b"null").decode())
+    found = parse_json((schema.metadata or {}).get(KEY, b"null").decode())
     if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
         raise ValueError("its provenance is missing or was changed")
     return found
@@ -69,7 +69,7 @@ def _checksum(provenance: dict[str, Any]) -> int:
     return crc32(json.dumps(provenance, sort_keys=True).encode())
 
 
-def encoded(table: pa.Table) -> bytes:
+def encode_table(table: pa.Table) -> bytes:
     """Return the table as the content of a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_statistics=False, write_page_checksum=True)
@@ -91,7 +91,7 @@ def read_shard(path: Path, run_id: str, content: bytes | None = None) -> pa.Tabl
         source = pa.BufferReader(path.read_bytes() if content is None else content)
         file = pq.ParquetFile(source, page_checksum_verification=True)
         known = provenance_of(file.schema_arrow)
-        version = check_format(path, known.get("format", 1))
+        version = checked_format(path, known.get("format", 1))
         if known.get("id") != run_id:
             raise FileError(f"{path}: contains run {known.get('id')}, expected {run_id}")
         if version == FORMAT and file.schema_arrow.names != SCHEMA.names:

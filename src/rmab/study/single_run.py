@@ -13,7 +13,7 @@ from rmab.runs.record import RunResult
 from rmab.runs.running import run
 from rmab.study.build import learner_of, task_of
 from rmab.study.origin import origin
-from rmab.study.shards import SCHEMA, encoded, with_provenance
+from rmab.study.shards import SCHEMA, encode_table, with_provenance
 from rmab.study.spec import Job
 
 
@@ -42,7 +42,7 @@ def play(job: Job, engine: str = "none") -> pa.Table:
 def attempt(job: Job, engine: str) -> tuple[bytes | None, str, str]:
     """Execute a job for an engine; return (shard, "", ""), or (None, error in one line, traceback)."""
     try:
-        return encoded(play(job, engine)), "", ""
+        return encode_table(play(job, engine)), "", ""
     except (Exception, SystemExit) as error:  # noqa: BLE001  (custom code may raise anything; it is recorded)
         return None, " ".join(f"{type(error).__name__}: {error}".split()), traceback.format_exc()
 

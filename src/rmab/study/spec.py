@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rmab.common import Reference, check_memory, expect, parsed_json, parsed_toml, path_of
+from rmab.common import Reference, check_memory, expect, parse_json, parse_toml, path_of
 from rmab.errors import FileError, ModelError
 from rmab.study.build import learner_problems, task_problems
 from rmab.study.entries import LearnerSpec, TaskSpec, Text, Value
@@ -61,7 +61,7 @@ class Job:
         """Parse the text of `to_text`."""
         expect(text, str, "the text of a job")
         try:
-            fields = parsed_json(text)
+            fields = parse_json(text)
             task, learner = TaskSpec.model_validate(fields.pop("task")), LearnerSpec.model_validate(fields.pop("learner"))
             return cls(task=task, learner=learner, **fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -165,7 +165,7 @@ class Study(BaseModel):
             raise FileError(
                 f"{source}: cannot be read ({reason}), and is not a built-in study; available: {known}"
             ) from error
-        raw = _parsed(text, str(path))
+        raw = _parse(text, str(path))
         return cls._checked(_from_here(raw, path.parent), str(path))
 
     @classmethod
@@ -226,7 +226,7 @@ def builtin_names() -> tuple[str, ...]:
 def builtin_table(name: str) -> dict[str, Any]:
     """Return the TOML table of a built-in study."""
     text = (resources.files("rmab.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
-    return _parsed(text, name)
+    return _parse(text, name)
 
 
 def _slug(task: TaskSpec, learner: LearnerSpec) -> tuple[str, str]:
@@ -244,9 +244,9 @@ def _digest(content: object) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _parsed(text: str, source: str) -> dict[str, Any]:
+def _parse(text: str, source: str) -> dict[str, Any]:
     try:
-        return parsed_toml(text)
+        return parse_toml(text)
     except ValueError as error:
         raise FileError(f"{source}: not TOML ({error})") from error
 

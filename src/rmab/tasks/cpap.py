@@ -53,11 +53,11 @@ def _patients(arms: int, rng: np.random.Generator) -> FloatArray:
     cluster = np.where(np.arange(arms)[:, np.newaxis, np.newaxis] < arms // 2, ADHERENT, NON_ADHERENT)
     passive = cluster * np.exp(noise)
     passive /= passive.sum(axis=2, keepdims=True)
-    active = np.stack([_called(passive[:, s], s, effect) for s in range(3)], axis=1)
+    active = np.stack([_active_rows(passive[:, s], s, effect) for s in range(3)], axis=1)
     return np.stack([passive, active], axis=2)
 
 
-def _called(row: FloatArray, s: int, effect: FloatArray) -> FloatArray:
+def _active_rows(row: FloatArray, s: int, effect: FloatArray) -> FloatArray:
     """(N, S) rows of state s if the patients are called."""
     top = row.shape[1] - 1
     better = np.arange(top + 1) > s if s < top else np.arange(top + 1) == top

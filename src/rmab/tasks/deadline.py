@@ -65,7 +65,7 @@ def least_laxity_first(problem: Problem) -> IndexPolicy:
     """
     spots = vehicles(problem, "least_laxity_first")
     most = sum(max(one) for one in zip(*spots, strict=True))
-    return _ranked(problem, [most - (d - load) if load else 0 for d, load in spots])
+    return _rank_states(problem, [most - (d - load) if load else 0 for d, load in spots])
 
 
 def earliest_deadline_first(problem: Problem) -> IndexPolicy:
@@ -89,7 +89,7 @@ def earliest_deadline_first(problem: Problem) -> IndexPolicy:
     """
     spots = vehicles(problem, "earliest_deadline_first")
     slots = max(d for d, _ in spots)
-    return _ranked(problem, [slots + 1 - d if load else 0 for d, load in spots])
+    return _rank_states(problem, [slots + 1 - d if load else 0 for d, load in spots])
 
 
 def deadline_whittle(
@@ -139,5 +139,5 @@ def deadline_whittle(
     return WhittleResult(frozen(np.tile(index, (count, 1))), frozen(np.ones(count, dtype=bool)), problem)
 
 
-def _ranked(problem: Problem, index: list[int]) -> IndexPolicy:
+def _rank_states(problem: Problem, index: list[int]) -> IndexPolicy:
     return IndexPolicy.of(problem, np.tile(np.array(index, dtype=float), (problem.arms.count, 1)), rule="at-most")

@@ -83,7 +83,7 @@ def _build(reference: Reference, seed: int, options: dict[str, Any]) -> Task:
     name, against = reference.name, reference.against
     if not reference.is_custom and TASKS[name].fixed and against:
         raise ModelError(f"task {name} has fixed rewards; leave out @{against}")
-    given = TASKS.checked(name, options)
+    given = TASKS.checked_options(name, options)
     parameters = inspect.signature(TASKS.load(name)).parameters
     episodes = given.get("episodes", TASKS.schema(name).model_fields["episodes"].default)
     taken = {"seed": seed} if _takes(parameters, "seed") else {}

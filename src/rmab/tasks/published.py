@@ -132,7 +132,7 @@ EXAMPLES: dict[str, Example] = {
 
 
 @cache
-def _stored() -> dict[str, Any]:
+def _read_examples() -> dict[str, Any]:
     """Read the examples with many numbers from their file."""
     found: dict[str, Any] = json.loads((files("rmab.tasks") / "published.json").read_text(encoding="utf-8"))
     return found
@@ -142,7 +142,7 @@ def example_of(name: str) -> Example:
     """Return an example by name."""
     if name in EXAMPLES:
         return EXAMPLES[name]
-    given = _stored()[name]
+    given = _read_examples()[name]
     kernel = np.array(given["kernel"])
     return Example(kernel[:, 0], kernel[:, 1], np.array(given["reward"]), given["share"])
 
@@ -170,18 +170,18 @@ dirichlet_355, dirichlet_582 = (partial(_build, name, exact=True) for name in ("
 
 def cpap_dopl(*, arms: EachType = 10, budget: Budget = 8, horizon: Horizon = 100) -> Posed:
     """Two types of patients."""
-    given = _stored()["cpap-dopl"]
+    given = _read_examples()["cpap-dopl"]
     reward = np.repeat(np.array(given["reward_of_state"])[:, np.newaxis], 2, axis=1)
-    return _typed(given["kernels"], [reward] * len(given["kernels"]), arms, budget, horizon)
+    return _of_types(given["kernels"], [reward] * len(given["kernels"]), arms, budget, horizon)
 
 
 def armman_dopl(*, arms: EachType = 2, budget: Budget = 10, horizon: Horizon = 5) -> Posed:
     """Ten types of mothers."""
-    given = _stored()["armman-dopl"]
-    return _typed(given["kernels"], given["rewards"], arms, budget, horizon)
+    given = _read_examples()["armman-dopl"]
+    return _of_types(given["kernels"], given["rewards"], arms, budget, horizon)
 
 
-def _typed(kernels: Any, rewards: Any, arms: int, budget: int, horizon: int) -> Posed:
+def _of_types(kernels: Any, rewards: Any, arms: int, budget: int, horizon: int) -> Posed:
     """Return equally many arms of each type, with types as groups."""
     group_of, pays = np.repeat(np.arange(len(kernels)), arms), np.array(rewards, dtype=float)
     problem = Problem(Arms.of_groups(np.array(kernels), group_of), 0, budget, horizon)

@@ -145,10 +145,10 @@ def range_of(parts: Sequence[FloatArray]) -> tuple[float, float]:
     high = max(float(np.maximum(one, 0).sum(axis=0).max()) for one in parts)
     if not low < high:
         raise ModelError("pay and penalty must not all be 0")
-    return _rounded(FACTOR_HIGH * low), _rounded(FACTOR_HIGH * high)
+    return _round(FACTOR_HIGH * low), _round(FACTOR_HIGH * high)
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     """Round away the last bits, in which products depend on the order of their factors."""
     return float(f"{value:.12g}")
 

@@ -111,7 +111,7 @@ def read_tariff(path: str) -> Tariff:
     lines = text.rstrip().split("\n")
     if [one.strip() for one in _fields(lines[0])] != HEADER:
         raise ModelError(f"{path}: line 1: the header must be time,price, got {lines[0]!r:.60}")
-    return _parsed(path, [_fields(line) for line in lines[1:]])
+    return _parse_rows(path, [_fields(line) for line in lines[1:]])
 
 
 def _fields(line: str) -> list[str]:
@@ -121,7 +121,7 @@ def _fields(line: str) -> list[str]:
         return [line]
 
 
-def _parsed(path: str, rows: list[list[str]]) -> Tariff:
+def _parse_rows(path: str, rows: list[list[str]]) -> Tariff:
     """Return the tariff of these lines, which start at line 2, or raise ModelError with all problems."""
     problems: list[str] = []
     found: list[tuple[int, int, float]] = []

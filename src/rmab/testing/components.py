@@ -23,7 +23,7 @@ from rmab.learning import (
     StepResult,
     Ucmd,
 )
-from rmab.learning.options import described
+from rmab.learning.options import describe
 from rmab.learning.state import Memory
 from rmab.model import Arms, FeedbackMode, Problem
 from rmab.play import Policy, begin_episode
@@ -84,7 +84,7 @@ def check_execution(part: Execution) -> None:
         pools, rng = Pools.of(task.view()), np.random.default_rng(3)
         shape = (pools.weights.size, task.problem.horizon, task.problem.arms.states)
         for share in (np.zeros(shape), np.ones(shape), rng.random(shape)):
-            policy = _called(part, pools, share)
+            policy = _call_policy(part, pools, share)
             require(isinstance(policy, Policy), "policy: it must have a method act(h, states, rng)")
             player = begin_episode(policy, task.problem.start_masses.argmax(axis=1), rng)
             for h in range(task.problem.horizon):
@@ -95,7 +95,7 @@ def check_execution(part: Execution) -> None:
     _check(part, Execution, "rounding", part)
 
 
-def _called(part: Execution, pools: Pools, share: FloatArray) -> Policy:
+def _call_policy(part: Execution, pools: Pools, share: FloatArray) -> Policy:
     try:
         return part.policy(pools, share)
     except Exception as error:  # custom code may raise anything
@@ -116,7 +116,7 @@ def check_refresh(part: Refresh) -> None:
 def _check(part: Component, kind: type[Component], name: str, watched: Component) -> None:
     require(isinstance(part, kind), f"kind: {type(part).__name__} does not derive from {kind.__name__}")
     copy = copy_of(part, "the component")
-    require(described(copy) == described(part), f"pickling: a copy is {described(copy)}, not {described(part)}")
+    require(describe(copy) == describe(part), f"pickling: a copy is {describe(copy)}, not {describe(part)}")
     # Probes draw random numbers per arm, and would hide a component that does; gains by step need a step that uses them.
     components: dict[str, Any] = {
         "probes": Probes(every=0),
@@ -186,17 +186,17 @@ class _WatchedSets(_Watched, ConfidenceSets):
 
 class _WatchedStep(_Watched, Step):
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
-        return self.seen(self._part.begin(pools, sets), sets)
+        return self.checked_plan(self._part.begin(pools, sets), sets)
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         tight = _tight(sets)
-        self.seen(self._part.move(memory, episode, tight, estimate), tight)  # sets of a few episodes exclude little
-        return self.seen(self._part.move(memory, episode, sets, estimate), sets)
+        self.checked_plan(self._part.move(memory, episode, tight, estimate), tight)  # sets of a few episodes exclude little
+        return self.checked_plan(self._part.move(memory, episode, sets, estimate), sets)
 
     def again(self, memory: Memory, pools: Pools, sets: TransitionSets) -> StepResult:
-        return self.seen(self._part.again(memory, pools, sets), sets)
+        return self.checked_plan(self._part.again(memory, pools, sets), sets)
 
-    def seen(self, plan: StepResult, sets: TransitionSets) -> StepResult:
+    def checked_plan(self, plan: StepResult, sets: TransitionSets) -> StepResult:
         mass = plan.mass if isinstance(plan, StepResult) else None
         if mass is None or np.ndim(mass) != 4 or mass.shape[::2] != sets.low.shape[:2]:
             return plan  # only shares; or the learner reports the problem

@@ -35,8 +35,8 @@ class Game:
         """Return the game of a task's first episodes."""
         arms = task.problem.arms
         nowhere = np.zeros(shape_of(task.problem.phases, arms.count, arms.states, 2), dtype=np.int64)
-        chosen = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
-        return cls(task.problem, task.view(), np.stack(chosen))
+        rewards = [task.reward(t, nowhere) for t in range(min(episodes, task.episodes))]
+        return cls(task.problem, task.view(), np.stack(rewards))
 
     def episode(self, t: int, plan: EpisodePlan) -> Feedback:
         """Play episode t, always with the same random seed."""
@@ -47,7 +47,7 @@ class Game:
             raise AssertionError(f"budget: episode {t}: {error}") from error
         return Feedback.reveal(self.view, t, trajectory, self.rewards[t])
 
-    def mirrored(self, t: int) -> Game:
+    def mirror_rewards(self, t: int) -> Game:
         """Return the same game with the rewards of episode t mirrored within the range."""
         rewards = self.rewards.copy()
         low, high = self.view.low, self.view.high
@@ -56,7 +56,7 @@ class Game:
             rewards[t, ..., 0] = 0.0
         return replace(self, rewards=rewards)
 
-    def relabelled(self, order: NDArray[np.int64]) -> Game:
+    def reorder_arms(self, order: NDArray[np.int64]) -> Game:
         """Return the same game with the arms in another order: arm i is the old arm order[i]."""
         old = self.problem.arms
         declared = {name: getattr(old, name) for name in ("groups", "support", "sizes")}

@@ -138,7 +138,7 @@ def _check_isolation(learner: Learner, game: Game, course: Course) -> None:
     """Interleave the run with one of a game with mirrored rewards."""
     other = game
     for t in range(len(game.rewards)):
-        other = other.mirrored(t)
+        other = other.mirror_rewards(t)
     here, there = learner.begin(game.view, SEED), learner.begin(other.view, SEED)
     for planned, _, after in course:
         same = of_plan(learner.plan(here), game.view) == planned
@@ -151,7 +151,7 @@ def _check_isolation(learner: Learner, game: Game, course: Course) -> None:
 
 def _check_causality(learner: Learner, game: Game, course: Course) -> None:
     for t in range(len(course)):
-        other, _ = _play(learner, game.mirrored(t), end=t + 1)
+        other, _ = _play(learner, game.mirror_rewards(t), end=t + 1)
         for k in range(t + 1):
             require(other[k][0] == course[k][0], f"causality: the rewards of episode {t} change the plan of episode {k}")
 
@@ -237,7 +237,7 @@ def _check_relabelling(learner: Learner, player: Learner, game: Game) -> None:
     if player.draws:
         return
     order = np.random.default_rng(ARM_SEED).permutation(game.view.arms)
-    other = game.relabelled(order)
+    other = game.reorder_arms(order)
     twin = _inform(learner, other)
     here, there = player.begin(game.view, SEED), twin.begin(other.view, SEED)
     for t in range(len(game.rewards)):

@@ -244,7 +244,7 @@ def _a_changed_byte_is_found(open_store: Open) -> None:
     for event in (replace(one, actor="somebody"), one):  # sealed again, as somebody would who knows how
         with store.engine.begin() as connection:
             table = sa.table("rmab_event", *(sa.column(name) for name in ("sequence", "actor", "hash")))
-            sealed = {"actor": event.actor, "hash": event.sealed_hash()}
+            sealed = {"actor": event.actor, "hash": event.expected_hash()}
             connection.execute(sa.update(table).where(table.c.sequence == 3).values(sealed))
         if event is not one:
             _refuses(StoreError, "tampered", p.verify)

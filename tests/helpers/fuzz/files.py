@@ -20,7 +20,7 @@ from rmab.planners.question import QuestionPolicy
 from rmab.play import begin_episode
 from rmab.study import Failure, Results, Study
 from rmab.study.failures import store_failure
-from rmab.study.shards import encoded, write_shard
+from rmab.study.shards import encode_table, write_shard
 from rmab.study.single_run import attempt
 from stored import SAMPLES
 
@@ -255,7 +255,7 @@ def check_results(case: Case, path: Path) -> None:
         for run in set(table["id"].to_pylist()):
             rows, known = (one.filter([value == run for value in one["id"].to_pylist()]) for one in (table, whole))
             require(
-                encoded(rows.combine_chunks()) == encoded(known.combine_chunks()),
+                encode_table(rows.combine_chunks()) == encode_table(known.combine_chunks()),
                 f"results: run {run} is not as it was written",
             )
     case.count("loaded")

@@ -24,7 +24,7 @@ import numpy as np
 from rmab.common import BoolArray, FloatArray, IntArray, log_over
 from rmab.errors import ModelError
 from rmab.learning.base import EpisodePlan
-from rmab.learning.components import doubled
+from rmab.learning.components import has_doubled
 from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import Pools, empirical
@@ -97,7 +97,7 @@ class ColoredUcrl2(IndexLearner):
     def prepare(self, known: Knowledge) -> Arrays:
         """Recompute the plan if the count of a colour has doubled."""
         pools, visits, episode = known.pools, known.visits, known.episode
-        if episode and not doubled(known.arrays["epoch"], visits):
+        if episode and not has_doubled(known.arrays["epoch"], visits):
             return {}
         view, sure = pools.view, (self.epsilon, self.parameter("optimism"))
         radius, width = color_widths(view, visits, known.shown, episode, *sure)

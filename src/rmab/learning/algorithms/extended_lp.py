@@ -7,11 +7,11 @@ import numpy as np
 
 from rmab.common import FloatArray, IntArray, frozen
 from rmab.errors import ModelError
-from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sampling, drawn, hoeffding_width
+from rmab.learning.components import EPSILON, OBSERVING, Counting, Hoeffding, Sampling, draw_counts, hoeffding_width
 from rmab.learning.index_learner import IndexLearner, Knowledge
 from rmab.learning.options import PRESET, Preset, configured, option
 from rmab.learning.pools import NO_MASS, Pools, share_of
-from rmab.model import Problem, by_step, parted
+from rmab.model import Problem, by_step, split_cells
 from rmab.solvers.compiled.dynamics import backward
 from rmab.solvers.fluid.optimistic import OptimisticFluid, solve_optimistic_fluid
 from rmab.solvers.transitions import TransitionSets
@@ -56,7 +56,7 @@ class ExtendedLearner(IndexLearner):
     def inform(self, problem: Problem, rewards: FloatArray, seed: int = 0) -> Self:  # noqa: ARG002
         """Return the learner that has drawn its samples from this problem's kernels; it stores nothing else."""
         informed = copy(self)
-        object.__setattr__(informed, "_drawn", drawn(problem, self.samples or DEFAULT, seed))
+        object.__setattr__(informed, "_drawn", draw_counts(problem, self.samples or DEFAULT, seed))
         return informed
 
     @property
@@ -85,16 +85,16 @@ def finite_plan(pools: Pools, sets: TransitionSets, estimate: FloatArray) -> tup
     1 if activating gains more than its price under the plan's kernels, otherwise 0. Equal shares are ranked by that gain.
     """
     view, blocks = pools.view, sets.take(pools.group)
-    low, high, pays = (parted(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
+    low, high, pays = (split_cells(one, view.phases) for one in (blocks.low, blocks.high, pools.pays(estimate)))
     size = (pools.start, pools.budget, view.horizon, pools.weights * pools.cost)
     plan = solve_optimistic_fluid(low, high, pays, *size, phase_of=view.phase_of, exact=view.exact, tolerance=1e-4)
     paid = by_step(pools.pays(estimate), pools.weights.size, view.steps)
     worth = _worth(plan, np.broadcast_to(paid, plan.mass.shape))
     share = np.where(plan.mass.sum(axis=3) > NO_MASS, share_of(plan.mass), worth > 0)
-    return plan.mass, ranked(share, worth)
+    return plan.mass, break_ties(share, worth)
 
 
-def ranked(share: FloatArray, worth: FloatArray) -> FloatArray:
+def break_ties(share: FloatArray, worth: FloatArray) -> FloatArray:
     """Return shares in [0, 1], of any shape, ranked: equal ones by the gain of activating, of the same shape."""
     level, span = np.round(share, LIKE), float(np.ptp(worth)) or 1.0
     return np.asarray((level + TIE * (worth - worth.min()) / span) / (1.0 + TIE))

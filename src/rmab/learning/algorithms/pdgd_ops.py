@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import FloatArray, cached_property, log_over
-from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
+from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, action_costs
 from rmab.learning.components import StepResult
 from rmab.learning.mirror_descent import RATE, ComponentSet
 from rmab.learning.options import configured, option
@@ -51,7 +51,7 @@ class PriceAscent(PricedMirror):
     def exponent(self, memory: Memory, episode: Episode, gain: FloatArray) -> tuple[FloatArray, Memory]:
         """Return the rate, in units of the largest |gain - price| so far, times gain less price."""
         view, excess = episode.pools.view, self.excess(episode)
-        gain = gain - priced(memory["prices"])
+        gain = gain - action_costs(memory["prices"])
         greatest = max(float(memory["greatest"]), float(np.abs(gain).max()), 1e-300)
         rate = self.rate(view) / greatest
         slowness = view.horizon * np.sqrt(view.episodes * log_over(view.episodes**2, self.epsilon))

@@ -54,6 +54,6 @@ class PrimalDual(EpochLearner):
         return max(0.0, float((mean * state.view.arms / np.maximum(state.view.budgets, 1)).max()))
 
 
-def priced(prices: FloatArray) -> FloatArray:
+def action_costs(prices: FloatArray) -> FloatArray:
     """(1, H, 1, 2) what prices (H,) cost the passive and the active."""
     return np.stack([np.zeros_like(prices), prices], axis=1)[np.newaxis, :, np.newaxis]

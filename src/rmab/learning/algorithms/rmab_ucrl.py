@@ -32,7 +32,7 @@ from typing import Literal
 import numpy as np
 
 from rmab.common import FloatArray, IntArray
-from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, finite_plan, ranked
+from rmab.learning.algorithms.extended_lp import MEANS, ExtendedLearner, Means, break_ties, finite_plan
 from rmab.learning.index_learner import Knowledge
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Pools, refuse_forced
@@ -63,7 +63,7 @@ class RmabUcrl(ExtendedLearner):
         check_one_budget(self.name, view.budget)
         rest = (float(pools.budget[0]), pools.weights * pools.cost, pools.real[pools.group])
         infinite = stationary_fluid(blocks.low, blocks.high, pools.pays(estimate), *rest, exact=view.exact)
-        index = ranked(infinite.share, infinite.advantage)
+        index = break_ties(infinite.share, infinite.advantage)
         mass, share = (np.repeat(one[:, np.newaxis], view.horizon, axis=1) for one in (infinite.mass, index))
         return {"estimate": estimate, "mass": mass, "share": share}
 

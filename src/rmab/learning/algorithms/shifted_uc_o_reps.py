@@ -34,7 +34,7 @@ from rmab.solvers.transitions import TransitionSets
 SHIFT = "alpha, in units of the theory's; never above 1"
 
 
-def mixed_with(view: View, shift: float) -> float:
+def mixing_weight(view: View, shift: float) -> float:
     """Return alpha: how much of the uniform kernel is mixed in."""
     return float(min(shift * view.episodes**-0.25, 1.0))
 
@@ -54,7 +54,7 @@ class ShiftedL1(L1):
 
     def around(self, pools: Pools, counts: IntArray, episode: int) -> TransitionSets:
         """Return the shifted boxes."""
-        return shifted_box(pools, super().around(pools, counts, episode), mixed_with(pools.view, self.shift))
+        return shifted_box(pools, super().around(pools, counts, episode), mixing_weight(pools.view, self.shift))
 
 
 @configured
@@ -70,7 +70,7 @@ class ShiftedWeights(RewardEstimator):
         pools, mass = episode.pools, episode.mass
         visits = step_visits(pools, episode.feedback)
         weights = importance(pools, episode.policy, share_of(mass), episode.basis, mass, episode.draw_key)
-        least = mixed_with(pools.view, self.shift) / (2 * pools.view.states)
+        least = mixing_weight(pools.view, self.shift) / (2 * pools.view.states)
         weights = np.maximum(weights, least)
         return RewardEstimate(-weighted_losses(pools, episode.observed, visits, weights, alike=self.alike))
 
@@ -83,7 +83,7 @@ class ShiftedStep(Centred):
 
     def rate(self, view: View) -> float:
         """Return sqrt(ln(S^2 A) alpha / (S A T)), times the scale."""
-        pairs, alpha = 2 * view.states, mixed_with(view, self.shift)
+        pairs, alpha = 2 * view.states, mixing_weight(view, self.shift)
         return float(self.scale * np.sqrt(np.log(view.states * pairs) * alpha / (pairs * view.episodes)))
 
 

@@ -24,7 +24,7 @@ from rmab.learning.pools import Pools, empirical
 from rmab.learning.state import Arrays, ArraySpec, ArraySpecs, State
 from rmab.model import View, limits_of, slots_of
 from rmab.play import Feedback
-from rmab.solvers.compiled.balls import lifted_values
+from rmab.solvers.compiled.balls import iterate_lifted_values
 
 ROUNDS = 100_000  # of value iteration, at most
 CLOSE = 1e-9  # values
@@ -80,7 +80,7 @@ def optimistic_kernels(
     mean = empirical(counts, pools.support)[pools.group]
     values, rows = np.zeros(mean.shape[:2]), np.empty_like(mean)
     balls = (mean, radius[pools.group], pools.support[pools.group])
-    if not lifted_values(*balls, reward[pools.payoff], price, discount, CLOSE, ROUNDS, values, rows):
+    if not iterate_lifted_values(*balls, reward[pools.payoff], price, discount, CLOSE, ROUNDS, values, rows):
         raise SolverError(f"uc-whittle: value iteration did not converge in {ROUNDS} rounds")
     return rows, values
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from rmab.common import FloatArray, cached_property
-from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, priced
+from rmab.learning.algorithms.primal_dual import PricedMirror, PrimalDual, action_costs
 from rmab.learning.mirror_descent import ComponentSet
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode
@@ -43,7 +43,7 @@ class Queues(PricedMirror):
         v = self.v * view.horizon * np.sqrt(view.episodes)
         alpha = self.alpha * view.horizon * view.episodes
         prices = np.maximum(memory["prices"] + excess, 0.0)
-        return (v * gain - priced(prices)) / alpha, {"prices": prices, "excess": memory["excess"] + excess}
+        return (v * gain - action_costs(prices)) / alpha, {"prices": prices, "excess": memory["excess"] + excess}
 
 
 @configured

@@ -18,7 +18,7 @@ from .counting import (
     Sampling as Sampling,
     add_to_means as add_to_means,
     begin_means as begin_means,
-    drawn as drawn,
+    draw_counts as draw_counts,
     mean_reward as mean_reward,
     times_seen as times_seen,
 )
@@ -49,7 +49,7 @@ from .sets import (
     Kl as Kl,
     TrueKernels as TrueKernels,
     WideBernstein as WideBernstein,
-    doubled as doubled,
+    has_doubled as has_doubled,
     hoeffding_width as hoeffding_width,
 )
 from .steps import Active as Active, Centred as Centred, Lazy as Lazy

@@ -16,7 +16,7 @@ from rmab.solvers.transitions import TransitionSets
 ROUNDING = 1e-6  # of masses, in units of an arm
 
 
-def check_sets(part: Component, pools: Pools, sets: TransitionSets) -> TransitionSets:
+def checked_sets(part: Component, pools: Pools, sets: TransitionSets) -> TransitionSets:
     """Return the sets, or raise ModelError unless they are of all groups and keep impossible transitions impossible."""
     _require(part, isinstance(sets, TransitionSets), f"around must return TransitionSets, got {type(sets).__name__}")
     _require(part, sets.low.shape == pools.support.shape, f"the sets are {sets.low.shape}, not {pools.support.shape}")
@@ -24,7 +24,7 @@ def check_sets(part: Component, pools: Pools, sets: TransitionSets) -> Transitio
     return sets
 
 
-def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
+def checked_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
     """Return the counts behind the sets, or raise ModelError unless they are a subset of all counts."""
     given = np.asarray(basis)
     _require(part, given.shape == counts.shape, f"the basis has shape {given.shape}, not {counts.shape}")
@@ -33,7 +33,7 @@ def check_basis(part: Component, basis: IntArray, counts: IntArray) -> IntArray:
     return basis
 
 
-def check_estimate(part: Component, episode: Episode, estimate: RewardEstimate) -> RewardEstimate:
+def checked_estimate(part: Component, episode: Episode, estimate: RewardEstimate) -> RewardEstimate:
     """Return the estimate, or raise ModelError unless it has the right shape, and all values are finite and at most 1."""
     kind = type(estimate).__name__
     _require(part, isinstance(estimate, RewardEstimate), f"learn must return a RewardEstimate, got {kind}")
@@ -49,16 +49,16 @@ def check_estimate(part: Component, episode: Episode, estimate: RewardEstimate) 
     for table in (estimate.gain, *more.values()):
         fine = bool(table.max() <= 1 + ROUNDING and table.min() > -np.inf)  # False for NaN, too
         _require(part, fine, "estimates must be finite, and at most 1")
-    check_memory(part, estimate.memory)
+    checked_memory(part, estimate.memory)
     return estimate
 
 
-def check_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
+def checked_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
     """Return the plan, or raise ModelError unless it is an occupancy: all mass begins in the start state, and stays 1."""
     _require(part, isinstance(plan, StepResult), f"a step must return a StepResult, got {type(plan).__name__}")
     view, mass = pools.view, plan.mass
     shape = (pools.weights.size, view.horizon, view.states, 2)
-    check_memory(part, plan.memory)
+    checked_memory(part, plan.memory)
     if mass is None:
         _require(
             part, not getattr(part, "stored", True), "plans must have a mass, as this kind of step is declared to store it"
@@ -79,7 +79,7 @@ def check_plan(part: Component, pools: Pools, plan: StepResult) -> StepResult:
     return plan
 
 
-def check_memory(part: Component, memory: Memory) -> Memory:
+def checked_memory(part: Component, memory: Memory) -> Memory:
     """Return the memory, or raise ModelError unless it is a mapping of names to arrays of numbers."""
     _require(part, hasattr(memory, "items"), f"memory must be arrays by name, got {type(memory).__name__}")
     for name, array in memory.items():

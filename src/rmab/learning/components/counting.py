@@ -78,7 +78,7 @@ class Sampling(Counting):
         return view.episodes
 
 
-def drawn(problem: Problem, samples: int, seed: int) -> IntArray:
+def draw_counts(problem: Problem, samples: int, seed: int) -> IntArray:
     """(G, S, 2, S) how often each next state came up among `samples` draws of every pair of every group."""
     kernels = cells(problem.arms.group_kernels, problem.phases)
     rows = kernels / kernels.sum(axis=3, keepdims=True)

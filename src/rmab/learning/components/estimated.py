@@ -80,10 +80,10 @@ class Estimated(ConfidenceSets):
     def begin(self, pools: Pools) -> Memory:
         """Return zero counts."""
         kinds = {"i": np.int64, "f": np.float64}
-        made = {name: np.zeros(one.shape or (), dtype=kinds[one.kind]) for name, one in self.state_spec(pools).items()}
+        memory = {name: np.zeros(one.shape or (), dtype=kinds[one.kind]) for name, one in self.state_spec(pools).items()}
         for name in ("ratio", "common"):
-            made[name].fill(NEVER)
-        return made
+            memory[name].fill(NEVER)
+        return memory
 
     def _means(self, pools: Pools) -> int:
         """Return how many prior means there are."""

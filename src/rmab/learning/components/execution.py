@@ -13,7 +13,7 @@ from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
-from rmab.model import Arms, parted
+from rmab.model import Arms, split_cells
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
 from rmab.play.simulation import episode_rewards
 
@@ -74,7 +74,7 @@ class Probes(Component):
         if self.every == 0:
             return {}
         pools = episode.pools
-        end, steps = _led_to(pools, episode.counts)
+        end, steps = _follow_activation(pools, episode.counts)
         paid = ~np.isnan(episode.observed.values[..., 1]) & ~pools.zero[..., 1]
         seen = _by_arm(pools, (paid @ end >= ENOUGH * (~pools.zero[..., 1] @ end)) & paid.max(axis=1))
         surprised = None if estimate.surprised is None else _by_arm(pools, estimate.surprised)
@@ -97,15 +97,15 @@ class Probes(Component):
         if arms.size == 0:
             return policy
         steps = _cheapest(budgets, prices, arms.size, rng)
-        drawn = policy.rounding == "dependent"
+        is_random = policy.rounding == "dependent"
         table = np.array(policy.by_step(budgets.size), order="C")
         for more in range(length):
-            table[np.maximum(steps - more, 0), arms] = 1.0 if drawn else FIRST
+            table[np.maximum(steps - more, 0), arms] = 1.0 if is_random else FIRST
         kind = (policy.rule, policy.rounding, policy.cost)
         return IndexPolicy.of_steps(table, policy.budget, rule=kind[0], rounding=kind[1], cost=kind[2])
 
 
-def _led_to(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
+def _follow_activation(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
     """Return the final states (S,) of arms that are always active, and the steps until half of them are there.
 
     Pools all arms, with the counts (G, S, 2, S); states without an observed activation are never left.
@@ -184,7 +184,7 @@ class DependentRounding(Execution):
         return self
 
 
-def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
+def rest_in_first_episode(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Policy:
     """Return the policy of the first episode: if more than half may be active, a random quarter of the arms is passive.
 
     Otherwise passive transitions would not be observed. The passive arms are drawn at every step.
@@ -199,7 +199,7 @@ def rested_first(policy: Policy, pools: Pools, draw_key: tuple[int, int]) -> Pol
     return IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 
-def rested(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
+def rest_worthless(policy: Policy, worthless: FloatArray, tried: IntArray) -> Policy:
     """Return the policy that leaves arms passive whose share is below `worthless` (H,), and that were tried often enough.
 
     tried (N, 1 or H, S): how often an arm was active in a state. Shares to draw stay unchanged.
@@ -259,7 +259,7 @@ def gain_of_drawing(
     view, highest = pools.view, share
     if worthless is not None:
         highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
-    problem = view.problem(Arms.trusted(sealed(parted(kernels, view.phases)), pools.block_of))
+    problem = view.problem(Arms.trusted(sealed(split_cells(kernels, view.phases)), pools.block_of))
     policies = _of_shares(pools, highest, "auto", "top"), _of_shares(pools, share, "fill", "dependent")
     reward = pools.of_arms(paid, pools.payoff_of)
     streams = np.random.PCG64((REPLAY_KEY, *draw_key)).random_raw(8 * REPLAYS).reshape(REPLAYS, 2, 4)  # as random_streams

@@ -46,9 +46,9 @@ class Remembering(RewardEstimator):
     def learn(self, memory: Memory, episode: Episode) -> RewardEstimate:
         """Add one episode: observed rewards are used as they are, the others estimated."""
         seen, values = episode.revealed()
-        kept = {**memory, **self.remember(memory, seen, values, episode.number)}
-        guess = self.unseen(kept, episode.number, episode.pools.view.episodes)
-        return RewardEstimate(np.where(seen, values, np.where(kept["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=kept)
+        new = {**memory, **self.remember(memory, seen, values, episode.number)}
+        guess = self.unseen(new, episode.number, episode.pools.view.episodes)
+        return RewardEstimate(np.where(seen, values, np.where(new["ever"], np.clip(guess, 0.0, 1.0), 1.0)), memory=new)
 
     def remember(self, memory: Memory, seen: BoolArray, values: FloatArray, number: int) -> Memory:
         """Return the memory with the values (R, S, 2) of an episode, where they were seen."""

@@ -27,7 +27,7 @@ class Doubling(Refresh):
 
     def learn(self, memory: Memory, counts: IntArray) -> Memory:
         """Keep the counts with which the epoch began."""
-        if not memory or doubled(memory["epoch"].sum(axis=3), counts.sum(axis=3)):
+        if not memory or has_doubled(memory["epoch"].sum(axis=3), counts.sum(axis=3)):
             return {"epoch": counts}
         return memory
 
@@ -44,7 +44,7 @@ class Doubling(Refresh):
         return pools.view.episodes - 1
 
 
-def doubled(epoch: IntArray, visits: IntArray) -> bool:
+def has_doubled(epoch: IntArray, visits: IntArray) -> bool:
     """Whether the visits (G, S, 2) of some pair have doubled since the epoch began."""
     return bool((visits >= np.maximum(2 * epoch, 1)).any())
 

@@ -62,7 +62,7 @@ class Active(Step):
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
         """Return the projected uniform occupancy."""
         plan, table = _uniform(pools, sets, self._budget(pools))
-        return self._kept(plan, table, {})
+        return self._store_flow(plan, table, {})
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Tilt the last plan and project it."""
@@ -75,13 +75,13 @@ class Active(Step):
             exponent = np.maximum(exponent - exponent.max(axis=(2, 3), keepdims=True), -DEEPEST)
         table = np.empty_like(flow)
         tilted_flow(mixed, FLOOR, np.broadcast_to(np.exp(exponent), flow.shape[:4]), table)
-        return self._kept(_projected(pools, sets, table, episode.mass, self._budget(pools)), table, own)
+        return self._store_flow(_project(pools, sets, table, episode.mass, self._budget(pools)), table, own)
 
     def _budget(self, pools: Pools) -> FloatArray:
         view = pools.view
         return view.budgets.astype(np.float64) if self.coupled else np.full(view.horizon, float(view.arms))
 
-    def _kept(self, plan: Projection, table: FloatArray, own: Memory) -> StepResult:
+    def _store_flow(self, plan: Projection, table: FloatArray, own: Memory) -> StepResult:
         """Keep the flow z in the table that was the reference: with many states, new memory takes longer than arithmetic."""
         flow = np.multiply(plan.mass[..., np.newaxis], plan.kernel, out=table)
         return StepResult(plan.mass, plan.iterations, {"flow": flow, **own})
@@ -118,7 +118,7 @@ class Lazy(Step):
             return super().begin(pools, sets)
         if direction.ndim == 4:
             raise ModelError("Lazy: a direction per step only applies to the start of the view; leave start out")
-        plan = _tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
+        plan = _project_tilted(pools, sets, None, pools.by_block(direction), float(memory["beta"]))
         return StepResult(plan.mass, plan.iterations)
 
     def begin(self, pools: Pools, sets: TransitionSets) -> StepResult:
@@ -128,21 +128,21 @@ class Lazy(Step):
 
     def move(self, memory: Memory, episode: Episode, sets: TransitionSets, estimate: RewardEstimate) -> StepResult:
         """Project at the beta of the last plans; repeat immediately if it is still far too small."""
-        pools, mass, direction, kept = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
+        pools, mass, direction, own = episode.pools, episode.mass, estimate.ahead, dict[str, FloatArray]()
         if direction is None:
             past = memory.get("mean", np.array(0.0))
-            direction = kept["mean"] = past + (estimate.gain - past) / (episode.number + 1)
+            direction = own["mean"] = past + (estimate.gain - past) / (episode.number + 1)
         else:
-            kept["ahead"] = direction
+            own["ahead"] = direction
         beta, by_block = float(memory["beta"]), pools.by_block(direction)
         for _ in range(TRIALS):
-            plan = _tilted(pools, sets, mass, by_block, beta)
+            plan = _project_tilted(pools, sets, mass, by_block, beta)
             wanted = fitting_beta(pools, plan, by_block, PART / self.scale)
             last, beta = beta, float(np.clip(wanted, beta / GROWTH, min(beta * GROWTH, GREATEST)))
             if beta < 1.5 * last:
                 break
             mass = plan.mass
-        return StepResult(plan.mass, plan.iterations, {**kept, "beta": np.array(beta)})
+        return StepResult(plan.mass, plan.iterations, {**own, "beta": np.array(beta)})
 
 
 def paper_rate(view: View) -> float:
@@ -181,19 +181,21 @@ def _uniform(pools: Pools, sets: TransitionSets, budget: FloatArray | None) -> t
     numbers = 24.0 * float(np.prod(shape, dtype=np.float64))  # the reference, its plan, and factors
     check_memory(f"a plan of {shape[0]} blocks, {view.states} states and {view.horizon} steps", numbers)
     table = np.full(shape, 1.0 / (view.states**2 * 2))
-    return _projected(pools, sets, table, None, budget), table
+    return _project(pools, sets, table, None, budget), table
 
 
-def _tilted(pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float) -> Projection:
+def _project_tilted(
+    pools: Pools, sets: TransitionSets, mass: FloatArray | None, direction: FloatArray, beta: float
+) -> Projection:
     """Project exp(beta * direction), direction (C, 1 or H, S, 2), from the masses (C, H, S, 2) of an earlier plan."""
     view, exponent = pools.view, beta * direction
     exponent -= exponent.max(axis=(2, 3), keepdims=True)
     tilt = np.exp(np.maximum(exponent, -DEEPEST))[..., np.newaxis]
     shape = (pools.weights.size, view.horizon, view.states, 2, view.states)
-    return _projected(pools, sets, np.broadcast_to(tilt, shape) / (view.states**2 * 2), mass)
+    return _project(pools, sets, np.broadcast_to(tilt, shape) / (view.states**2 * 2), mass)
 
 
-def _projected(
+def _project(
     pools: Pools, sets: TransitionSets, reference: FloatArray, warm: FloatArray | None, budget: FloatArray | None = None
 ) -> Projection:
     """Project the reference, which may be overwritten."""

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rmab.common.arrays import BoolArray, FloatArray, IntArray
 from rmab.common.compile import compiled
-from rmab.play.compiled.selection import ROUNDING, Stream, drawn, gather, select, select_within
+from rmab.play.compiled.selection import ROUNDING, Stream, draw_uniform, gather, select, select_within
 
 
 @compiled
@@ -35,7 +35,7 @@ def step(
     for n in range(states.size):
         s, a = states[n], int(active[n])
         total += reward[n, s, a]
-        point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
+        point, s0, s1, s2, s3 = draw_uniform(s0, s1, s2, s3)
         states[n] = successor(cumulative, groups[n], s, a, point)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return total
@@ -50,7 +50,7 @@ def begin(start: IntArray, start_sums: FloatArray, stream: Stream, states: IntAr
         return
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     for n in range(states.size):
-        point, s0, s1, s2, s3 = drawn(s0, s1, s2, s3)
+        point, s0, s1, s2, s3 = draw_uniform(s0, s1, s2, s3)
         s = 0
         while start_sums[n, s] <= point:
             s += 1

@@ -15,7 +15,7 @@ ROUNDING = 1e-9  # relative: what costs may miss a limit by
 
 
 @compiled
-def drawn(s0: Word, s1: Word, s2: Word, s3: Word) -> tuple[float, Word, Word, Word, Word]:
+def draw_uniform(s0: Word, s1: Word, s2: Word, s3: Word) -> tuple[float, Word, Word, Word, Word]:
     """Draw from [0, 1) and return the next state: for loops that keep the state in registers."""
     total = s0 + s3
     result = ((total << _23) | (total >> _41)) + s0
@@ -32,7 +32,7 @@ def drawn(s0: Word, s1: Word, s2: Word, s3: Word) -> tuple[float, Word, Word, Wo
 @compiled
 def uniform(stream: Stream) -> float:
     """Draw from [0, 1) and advance the stream (4,) in place."""
-    value, stream[0], stream[1], stream[2], stream[3] = drawn(stream[0], stream[1], stream[2], stream[3])
+    value, stream[0], stream[1], stream[2], stream[3] = draw_uniform(stream[0], stream[1], stream[2], stream[3])
     return value
 
 
@@ -141,7 +141,7 @@ def shuffle(stream: Stream, order: IntArray) -> None:
 
 
 @compiled
-def ranked(index: FloatArray, order: IntArray) -> IntArray:
+def sort_by_index(index: FloatArray, order: IntArray) -> IntArray:
     """Return the arms of order (N,), which is overwritten, by index from high to low; equals stay in their order.
 
     Runs of 1, 2, 4, ... arms are merged. (A sort of NumPy takes a second to compile.)
@@ -171,7 +171,7 @@ def add_fitting(
     Arms that are active already stay so, and have their part of the limit.
     """
     shuffle(stream, order)
-    order = ranked(index, order)
+    order = sort_by_index(index, order)
     left = limit * (1.0 + ROUNDING)
     for n in range(index.size):
         left -= cost[n] if active[n] else 0.0

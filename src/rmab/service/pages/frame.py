@@ -68,7 +68,7 @@ def catalogues() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def preferred(header: str) -> str:
+def choose_language(header: str) -> str:
     """Return the language that an Accept-Language header prefers among the available ones; English by default."""
     wanted: list[tuple[float, int, str]] = []
     for place, part in enumerate(header.split(",")[:MOST_LANGUAGES]):
@@ -96,7 +96,7 @@ class Languages:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; it runs in its own context."""
         if scope["type"] == "http":
-            LANGUAGE.set(preferred(Headers(scope=scope).get("accept-language", "")))
+            LANGUAGE.set(choose_language(Headers(scope=scope).get("accept-language", "")))
         await self.app(scope, receive, send)
 
 

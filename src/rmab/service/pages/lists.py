@@ -26,7 +26,7 @@ PART = 200  # lines on one page
 Text = Annotated[str, Query(max_length=200)]
 
 
-def _decided(p: Programme) -> list[str]:
+def _decided_periods(p: Programme) -> list[str]:
     with p.ledger() as ledger:
         return [ledger.label(one) for one in sorted(ledger.decisions, reverse=True)]
 
@@ -43,7 +43,7 @@ def _wishes(ledger: Ledger, period: str) -> dict[str, list[str]]:
     """Return the arms that people added to, and removed from, a list that is not made yet."""
     if not period:
         return {"add": [], "remove": []}
-    add, remove = ledger.forced(ledger.declared.rhythm.number(period))
+    add, remove = ledger.forced_arms(ledger.declared.rhythm.number(period))
     return {"add": sorted(ledger.ids[n] for n in add), "remove": sorted(ledger.ids[n] for n in remove)}
 
 
@@ -55,7 +55,7 @@ def _event(p: Programme, sequence: int) -> Event | None:
 def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **given: Any) -> Response:
     """Return the page of a list; given: period, search, group, sort, part, and the errors of a form."""
     p = find_programme(request, visitor.account, name, "viewer")
-    periods, found, standing = _decided(p), p.benefit(), p.status()
+    periods, found, standing = _decided_periods(p), p.benefit(), p.status()
     period = given.get("period") or (periods[0] if periods else "")
     decision = p.decision(period) if period in periods else None
     if period and decision is None:
@@ -65,7 +65,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
     shown, part = narrow(rows, search, group, sort), max(int(given.get("part") or 1), 1)
     with p.ledger() as ledger:
         back, moved = came_back(ledger), changes(ledger)
-        made = ledger.decisions[ledger.declared.rhythm.number(period)].body if decision else None
+        body = ledger.decisions[ledger.declared.rhythm.number(period)].body if decision else None
         sequence = ledger.decisions[ledger.declared.rhythm.number(period)].sequence if decision else 0
         wishes = _wishes(ledger, standing.due)
     values: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _page(request: Request, visitor: Visitor, name: str, status: int = 200, **gi
         "periods": periods,
         "is_last": not periods or period == periods[0],
         "decision": decision,
-        "made": made,
+        "made": body,
         "event": _event(p, sequence),
         "tag": decision_tag(decision),
         "rows": shown[(part - 1) * PART : part * PART],

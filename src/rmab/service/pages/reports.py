@@ -80,7 +80,7 @@ def _send(request: Request, sent: Form, name: str, filename: str, content: bytes
     period, reason = sent.text("period"), sent.text("reason")
     again: dict[str, Any] = {"period": period, "reason": reason, "filename": filename}
     try:
-        sheet = parse_sheet(filename, content) if content else _repaired(sent)
+        sheet = parse_sheet(filename, content) if content else _merge_fixes(sent)
     except RmabError as error:
         return _page(request, sent.visitor, name, 422, error=str(error), **again)
     check_rows(max((len(one) for one in sheet.columns.values()), default=0), request)
@@ -93,7 +93,7 @@ def _send(request: Request, sent: Form, name: str, filename: str, content: bytes
     except RmabError as error:
         return _page(request, sent.visitor, name, 422, error=str(error), **again)
     if dry_run:
-        return _page(request, sent.visitor, name, **again, checked=count, **_kept(sheet))
+        return _page(request, sent.visitor, name, **again, checked=count, **_hidden_fields(sheet))
     return go(programme_path(name, "reports"), period=period, done="told", event=event)
 
 
@@ -117,7 +117,7 @@ def _columns(sheet: Sheet) -> list[str]:
     return [one for one in FIELDS if one in sheet.columns]
 
 
-def _written(columns: list[str], rows: list[list[Any]]) -> str:
+def _write_csv(columns: list[str], rows: list[list[Any]]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -125,12 +125,12 @@ def _written(columns: list[str], rows: list[list[Any]]) -> str:
     return stream.getvalue()
 
 
-def _kept(sheet: Sheet, without: frozenset[int] = frozenset()) -> dict[str, Any]:
+def _hidden_fields(sheet: Sheet, without: frozenset[int] = frozenset()) -> dict[str, Any]:
     """Return the correct lines of a file, for a hidden field of the page."""
     columns = _columns(sheet)
     count = len(sheet.columns.get("arm", []))
     rows = [[sheet.columns[one][k] for one in columns] for k in range(count) if k not in without]
-    return {"columns": columns, "rest": _written(columns, rows)}
+    return {"columns": columns, "rest": _write_csv(columns, rows)}
 
 
 def _repair(sheet: Sheet, error: LogError) -> dict[str, Any]:
@@ -147,14 +147,14 @@ def _repair(sheet: Sheet, error: LogError) -> dict[str, Any]:
     ]
     problems = [{"what": one.what, "lines": list(one.at[:20]), "more": max(len(one.at) - 20, 0)} for one in notes]
     problems += [{"what": str(one), "lines": [], "more": 0} for one in error.problems if not isinstance(one, Note)]
-    return {"problems": problems, "fixes": fixes, **_kept(sheet, frozenset(places))}
+    return {"problems": problems, "fixes": fixes, **_hidden_fields(sheet, frozenset(places))}
 
 
-def _repaired(sent: Form) -> Sheet:
+def _merge_fixes(sent: Form) -> Sheet:
     """Return the file of correct and fixed lines."""
     columns = [one for one in sent.text("columns").split(",") if one in COLUMNS]
     cells = [[str(value).strip() for value in sent.fields.getlist(f"fix-{one}")] for one in columns]
-    fixed = _written(columns, [list(row) for row in zip(*cells, strict=True)]).partition("\n")[2]
+    fixed = _write_csv(columns, [list(row) for row in zip(*cells, strict=True)]).partition("\n")[2]
     rest = str(sent.fields.get("rest") or "").replace("\r\n", "\n")
     return parse_sheet(say("reports.repaired"), (rest + fixed).encode())
 

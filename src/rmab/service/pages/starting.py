@@ -55,19 +55,19 @@ class Drafts:
     """Logs of programmes that are being created; the oldest are dropped first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Draft] = OrderedDict()
+        self._by_number: OrderedDict[str, Draft] = OrderedDict()
 
     def add(self, draft: Draft) -> str:
         """Store a draft, and return its number."""
         number = secrets.token_urlsafe(12)
-        self._kept[number] = draft
-        while len(self._kept) > MOST:
-            self._kept.popitem(last=False)
+        self._by_number[number] = draft
+        while len(self._by_number) > MOST:
+            self._by_number.popitem(last=False)
         return number
 
     def get(self, number: str, account: str) -> Draft:
         """Return a draft of an account; ModelError if it was dropped."""
-        found = self._kept.get(number)
+        found = self._by_number.get(number)
         if found is None or found.account != account or time.monotonic() - found.at > SECONDS:
             raise ModelError(say("new.gone"))
         return found

@@ -47,7 +47,7 @@ def lifted_rows(mean: FloatArray, radius: FloatArray, allowed: BoolArray, worth:
 
 
 @compiled
-def lifted_values(
+def iterate_lifted_values(
     mean: FloatArray,
     radius: FloatArray,
     allowed: BoolArray,

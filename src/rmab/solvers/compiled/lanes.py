@@ -161,7 +161,7 @@ _PAIRS = [(LanesType, LanesType), *((LanesType, n) for n in _NUMBERS), *((n, Lan
 _CHOICES = [(MaskType, *pair) for pair in [*_PAIRS, (types.Float, types.Float)]]
 
 
-def _ordered(sign: str) -> _Emit:
+def _emit_comparison(sign: str) -> _Emit:
     return lambda _, builder, x: builder.fcmp_ordered(sign, *x)
 
 
@@ -172,7 +172,7 @@ def _choose(sign: str) -> _Emit:
 for _operator, _method in {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}.items():
     _register(getattr(operator, _operator), _PAIRS, LANES, lambda _, b, x, m=_method: getattr(b, m)(*x))  # type: ignore[misc]
 for _operator, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}.items():
-    _register(getattr(operator, _operator), _PAIRS, MASK, _ordered(_sign))
+    _register(getattr(operator, _operator), _PAIRS, MASK, _emit_comparison(_sign))
 for _operator, _method in {"and_": "and_", "or_": "or_", "xor": "xor"}.items():
     _register(getattr(operator, _operator), [(MaskType, MaskType)], MASK, lambda _, b, x, m=_method: getattr(b, m)(*x))  # type: ignore[misc]
 _register(operator.invert, [(MaskType,)], MASK, lambda _, builder, x: builder.not_(x[0]))
@@ -190,7 +190,7 @@ def _some(_: Any, builder: Any, x: Sequence[Any]) -> Any:
     return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(WIDTH), 0))
 
 
-def _summed(_: Any, builder: Any, x: Sequence[Any]) -> Any:
+def _emit_sum(_: Any, builder: Any, x: Sequence[Any]) -> Any:
     def lanes(value: Any, *places: int) -> Any:
         mask = ir.Constant(ir.VectorType(INDEX, len(places)), list(places))
         return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
@@ -202,7 +202,7 @@ def _summed(_: Any, builder: Any, x: Sequence[Any]) -> Any:
 
 
 _register(some, [(MaskType,)], types.boolean, _some)
-_register(summed, [(LanesType,)], types.float64, _summed)
+_register(summed, [(LanesType,)], types.float64, _emit_sum)
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, kinds: Sequence[Any], places: Sequence[Any]) -> Any:

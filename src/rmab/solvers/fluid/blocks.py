@@ -182,7 +182,7 @@ class Blocks(ReadOnly):
         values, _ = self.values(prices)
         return float((self.start * values[:, 0]).sum() + budget @ prices)
 
-    def ordered(self) -> tuple[Blocks, IntArray]:
+    def in_canonical_order(self) -> tuple[Blocks, IntArray]:
         """Return the blocks ordered by what they contain, like ones joined, and where each of these is (C,).
 
         Optimal plans and prices are rarely unique, and the order of blocks decides which of them a solver finds, by its
@@ -208,7 +208,7 @@ class Blocks(ReadOnly):
             frozen(own.reshape(self.count, -1, *own.shape[1:])[of].reshape(-1, *own.shape[1:]))
             for own in (self.kernels, self.reward)
         )
-        by_state = None if self.by_state is None else self.by_state.joined(place, of)
+        by_state = None if self.by_state is None else self.by_state.join(place, of)
         rest = (self.phase_of, self.budget, self.exact, self.weights, by_state)
         return Blocks(kernels, reward, frozen(start), frozen(place[self.block_of]), *rest), place
 

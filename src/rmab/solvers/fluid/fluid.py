@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rmab.common import FloatArray, ReadOnly, as_tolerance, check_memory, expect, frozen, sealed
 from rmab.errors import ModelError, SolverError
-from rmab.model import Problem, by_step, cells, parted
+from rmab.model import Problem, by_step, cells, split_cells
 from rmab.solvers.checks import checked_table
 from rmab.solvers.compiled.dynamics import forward, steer
 from rmab.solvers.fluid.blocks import Blocks
@@ -146,25 +146,25 @@ def solve_fluid(problem: Problem, reward: ArrayLike, *, method: Method = "auto",
     blocks = Blocks.of(problem, checked_table(problem, reward, "solvers.solve_fluid"))
     size = 2 * blocks.start.size * problem.horizon
     check_memory(f"the fluid LP of {size:.3g} variables", 16.0 * size)
-    ordered, place = blocks.ordered()
-    found = _solved_by(problem, ordered, method, wanted)
+    ordered, place = blocks.in_canonical_order()
+    found = _solve_by(problem, ordered, method, wanted)
     return replace(found, share=frozen(found.share[place]), blocks=blocks)
 
 
-def _solved_by(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
+def _solve_by(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
     """Solve by any method."""
     if method != "auto":
-        return _solved(problem, blocks, method, tolerance)
+        return _solve(problem, blocks, method, tolerance)
     size = 2 * blocks.start.size * problem.horizon
     long = size <= PATIENCE and problem.horizon > max(LONG * blocks.start.size, STEPS)
     first, other = ("highs", "newton") if size <= SMALL or long else ("newton", "highs")
     try:
-        return _solved(problem, blocks, first, tolerance)
+        return _solve(problem, blocks, first, tolerance)
     except SolverError as error:
         if other == "highs" and size > PATIENCE:
             raise
         try:
-            return _solved(problem, blocks, other, tolerance)
+            return _solve(problem, blocks, other, tolerance)
         except SolverError as again:
             raise SolverError(f"{error} ({first}); {again} ({other})") from again
 
@@ -172,13 +172,13 @@ def _solved_by(problem: Problem, blocks: Blocks, method: str, tolerance: float) 
 def fluid_of(problem: Problem, reward: FloatArray, given: Fluid | None) -> Fluid:
     """Return the fluid plan of this problem and reward (N * K, S, 2): the given one, if it matches, or a new one."""
     if given is None:
-        return solve_fluid(problem, parted(reward, problem.phases))
+        return solve_fluid(problem, split_cells(reward, problem.phases))
     expect(given, Fluid, "fluid")
     given.check_made_for(problem, reward)
     return given
 
 
-def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
+def _solve(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> Fluid:
     """Solve by one method, 'highs' or 'newton'."""
     if method == "newton":
         kernels = blocks.kernels.copy()  # writable, like those of boxes: code is compiled for one kind only
@@ -186,14 +186,14 @@ def _solved(problem: Problem, blocks: Blocks, method: str, tolerance: float) -> 
         model = (sets, blocks.reward, blocks.start, blocks.budget, blocks.phase_of, problem.discounts)
         path = SoftPath(*model, exact=blocks.exact, most=blocks.most)
         path.solve(tolerance * min(blocks.span, 1.0))
-        return certified(problem, blocks, path.occupancy, path.prices, tolerance, method)
+        return certify(problem, blocks, path.occupancy, path.prices, tolerance, method)
     from rmab.solvers.fluid.highs import FluidLp  # noqa: PLC0415  (for small problems, or if 'newton' fails)
 
     occupancy, prices = FluidLp(blocks, problem.discounts).solve()
-    return certified(problem, blocks, occupancy, prices, tolerance, method)
+    return certify(problem, blocks, occupancy, prices, tolerance, method)
 
 
-def certified(
+def certify(
     problem: Problem, blocks: Blocks, occupancy: FloatArray, prices: FloatArray, tolerance: float, method: str
 ) -> Fluid:
     """Turn a solver's occupancy (C,H,S,2) and prices (H,) into a feasible one with a proven gap, or raise SolverError."""

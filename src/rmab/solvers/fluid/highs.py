@@ -64,10 +64,10 @@ class FluidLp:
         self._set("threads", 1)
         if 2 * self.nodes.block.size > LARGE:
             self._set("solver", "ipm")
-        _checked(self.highs.passModel(self._model()), "HiGHS rejected the model")
+        _check_status(self.highs.passModel(self._model()), "HiGHS rejected the model")
 
     def _set(self, option: str, value: object) -> None:
-        _checked(self.highs.setOptionValue(option, value), f"HiGHS rejected option {option} = {value}")
+        _check_status(self.highs.setOptionValue(option, value), f"HiGHS rejected option {option} = {value}")
 
     def _model(self) -> highspy.HighsLp:
         nodes, count = self.nodes, self.nodes.block.size
@@ -136,16 +136,18 @@ class FluidLp:
         opened = np.repeat(np.where(nodes.step < h, 0.0, highspy.kHighsInf), 2)
         columns, rows = np.arange(opened.size, dtype=np.int32), np.arange(nodes.step.size, dtype=np.int32)
         inflow = np.where(nodes.step == h, masses[nodes.block, nodes.state], 0.0)
-        _checked(self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "HiGHS rejected bounds")
-        _checked(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "HiGHS rejected row bounds")
+        _check_status(
+            self.highs.changeColsBounds(columns.size, columns, np.zeros(columns.size), opened), "HiGHS rejected bounds"
+        )
+        _check_status(self.highs.changeRowsBounds(rows.size, rows, inflow, inflow), "HiGHS rejected row bounds")
         if self.discounts[-1] < 1.0 or self.blocks.exact:  # step h is now the first, with full weight
             limits, steps = self.budget.copy(), np.arange(self.horizon, dtype=np.int32)
             limits[h:] *= self.discounts[: self.horizon - h]
             limits[:h] = 0.0 if self.blocks.exact else limits[:h]  # no mass is left
             changed = self.highs.changeRowsBounds(steps.size, nodes.step.size + steps, self._least(limits), limits)
-            _checked(changed, "HiGHS rejected budgets")
+            _check_status(changed, "HiGHS rejected budgets")
         self.highs.clearSolver()
-        _checked(self.highs.setBasis(basis), "HiGHS rejected the basis")
+        _check_status(self.highs.setBasis(basis), "HiGHS rejected the basis")
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return occupancy (C, H, S, 2) and prices (H,) as HiGHS found them, or raise SolverError.
@@ -171,12 +173,12 @@ class FluidLp:
 
     def _run(self) -> None:
         """Run HiGHS; SolverError unless it ends with an optimum."""
-        _checked(self.highs.run(), "HiGHS failed")
+        _check_status(self.highs.run(), "HiGHS failed")
         status = self.highs.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
             raise SolverError(f"fluid LP: HiGHS ended with {self.highs.modelStatusToString(status)}")
 
 
-def _checked(status: highspy.HighsStatus, what: str) -> None:
+def _check_status(status: highspy.HighsStatus, what: str) -> None:
     if status == highspy.HighsStatus.kError:
         raise SolverError(f"fluid LP: {what}")

@@ -109,7 +109,7 @@ class SoftPath:
 
     def solve(self, tolerance: float) -> None:
         """Iterate until bound and value agree to the relative tolerance (`Units.gap`)."""
-        if not self.exact and self.certify(self.unpriced(tolerance)) <= tolerance:
+        if not self.exact and self.certify(self.plan_without_prices(tolerance)) <= tolerance:
             return  # with an exact budget, price 0 may be at the edge of the optimal ones, and its indices poor
         share = np.full(self.budget.size, 0.5)
         share[self.open] = np.clip(self.limit, 1e-9, 0.4)
@@ -123,7 +123,7 @@ class SoftPath:
             point, length = self.advance(point, length)
         raise SolverError(f"fluid LP: the path of softened plans was lost; the smallest gap was {best:.2e}")
 
-    def unpriced(self, tolerance: float) -> Point:
+    def plan_without_prices(self, tolerance: float) -> Point:
         """Plan at price 0: cheap to try, and optimal if the budget does not bind."""
         nothing, eta = np.zeros(self.budget.size), 1.0 / max(AIM * tolerance, 1e-12)
         self.evaluate(eta, nothing)
@@ -157,11 +157,11 @@ class SoftPath:
         plans = (self.kernels, self.values, self.share)
         soft_values(self.rows, self.unit_reward, eta, self.phase_of, prices, self.idle, self.spare, *plans)
         follow(self.rows, self.phase_of, self.unit_start, self.free, self.kernels, self.share, self.mass, self.used)
-        left = self.left(prices)
+        left = self.unused_budget(prices)
         phi = float((self.unit_start * self.values[:, 0]).sum() + self.limit @ prices[self.open] + left.sum())
         return phi, self.limit - self.used[self.open] - left
 
-    def left(self, prices: FloatArray) -> FloatArray:
+    def unused_budget(self, prices: FloatArray) -> FloatArray:
         """Return how much of every open budget the entropy of nu >= 0 leaves unused."""
         if self.exact:
             return np.zeros_like(self.limit)
@@ -174,7 +174,7 @@ class SoftPath:
         place = self.budget.size - self.open
         half = self.hessian[np.ix_(place, place)]  # the places run backward: this is the lower half
         hessian = np.tril(half) + np.tril(half, -1).T
-        hessian[np.diag_indices_from(hessian)] += self.left(prices)
+        hessian[np.diag_indices_from(hessian)] += self.unused_budget(prices)
         return hessian, self.hessian[0, place]
 
     def minimum(
@@ -234,11 +234,11 @@ class SoftPath:
         dynamics = (sealed(self.kernels), self.kernel_of)
         share = self.share.copy()
         forward(*dynamics, self.start, self.budget, share, self.occupancy)
-        value = self.earned()
+        value = self.expected_reward()
         if self.exact or (bound - value) / self.total * point.eta > DEAR * self.missing:  # missed budgets cost too much
             model = (*dynamics, self.unit_reward, self.phase_of, self.start, self.budget)
             steer(*model, least, values, self.share, self.occupancy)
-            value = self.earned()
+            value = self.expected_reward()
         self.missing = min(self.missing, (bound - value) / self.total * point.eta)
         self.gap, self.prices = self.units.gap(bound, value), self.units.scale * prices
         masses = self.start.sum(axis=1)
@@ -246,7 +246,7 @@ class SoftPath:
         self.bound, self.value = both
         return self.gap
 
-    def earned(self) -> float:
+    def expected_reward(self) -> float:
         """Return the normalised reward of the occupancy."""
         return float((self.occupancy * by_step(self.unit_reward, len(self.start), self.phase_of)).sum())
 

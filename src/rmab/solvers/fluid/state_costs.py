@@ -39,7 +39,7 @@ class StateCosts(ReadOnly):
         """The largest mass of all arms together, in any states."""
         return float(self.arms @ self.cost.max(axis=(1, 2)))
 
-    def joined(self, place: IntArray, of: IntArray) -> StateCosts:
+    def join(self, place: IntArray, of: IntArray) -> StateCosts:
         """Return the data of joined blocks: place (C,) the new number of each, of (D,) one of the old ones for each."""
         arms = frozen(np.bincount(place, weights=self.arms).astype(np.float64))
         return StateCosts(frozen(self.cost[of]), frozen(self.least[of]), arms, frozen(self.barred[of]), self.span)

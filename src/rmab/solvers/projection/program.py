@@ -15,7 +15,7 @@ from rmab.common import (
     frozen,
 )
 from rmab.errors import ModelError
-from rmab.model import checked_phases, checked_start, masses_of, parted, place
+from rmab.model import checked_phases, checked_start, masses_of, place, split_cells
 from rmab.solvers.checks import checked_budget, checked_weights
 from rmab.solvers.projection.compiled.program import Program, misfit, reachable
 from rmab.solvers.transitions import CERTAIN, TransitionSets
@@ -133,6 +133,6 @@ def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray,
     allowed: BoolArray = carried.reshape(centre.shape) & ((centre > 0) | (radius[..., np.newaxis] > 0))
     lost = ~allowed & (centre > 0)
     if lost.any():
-        where = place(np.argwhere(parted(lost, phases))[0], phases)
+        where = place(np.argwhere(split_cells(lost, phases))[0], phases)
         raise ModelError(f"{where}: in the centre, but the reference is 0")
     return allowed

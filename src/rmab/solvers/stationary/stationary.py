@@ -83,7 +83,7 @@ def stationary_fluid(
     plans = Plans(model, model.reward)
     price, free = 0.0, plans.at(0.0)
     if free.used <= budget + EXACT * model.arms and (not exact or free.used >= budget - EXACT * model.arms):
-        return certified(model, plans, price, free.z, 0.0, budget, tolerance)
+        return certify(model, plans, price, free.z, 0.0, budget, tolerance)
     dear = free.used > budget  # a positive price; otherwise an exact budget forces activations, and the price is negative
     other = Plans(model, np.zeros_like(reward)).at(1.0 if dear else -1.0)
     over, under = (free, other) if dear else (other, free)
@@ -95,12 +95,12 @@ def stationary_fluid(
             break
         price = (over.earned - under.earned) / (over.used - under.used)
         price = max(price, 0.0) if dear else min(price, 0.0)
-        line, met = plans.at(price), over.earned - price * over.used
-        if plans.bound - met <= EXACT * model.arms:
+        line, crossing = plans.at(price), over.earned - price * over.used
+        if plans.bound - crossing <= EXACT * model.arms:
             break
         over, under = (line, under) if line.used > budget + EXACT * model.arms else (over, line)
     part = min(max((budget - under.used) / max(over.used - under.used, EXACT * model.arms), 0.0), 1.0)
-    return certified(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
+    return certify(model, plans, price, part * over.z + (1.0 - part) * under.z, part, budget, tolerance)
 
 
 class Model:
@@ -125,11 +125,11 @@ class Model:
         self.weights, self.arms = weights, float(weights.sum())
         self.by_state, self.charge = charge is not None, np.ones(reward.shape[:2]) if charge is None else charge
 
-    def earned(self, z: FloatArray) -> float:
+    def reward_of(self, z: FloatArray) -> float:
         """Return the reward of z (C,S,2,S), the same in any order of the blocks."""
         return math.fsum(self.weights * (z.sum(axis=3) * self.reward).sum(axis=(1, 2)))
 
-    def used(self, z: FloatArray) -> float:
+    def budget_of(self, z: FloatArray) -> float:
         """Return the budget that z (C,S,2,S) uses, the same in any order of the blocks."""
         if self.by_state:
             return math.fsum(self.weights * (z[:, :, 1].sum(axis=2) * self.charge).sum(axis=1))
@@ -141,7 +141,7 @@ class Model:
         flow = np.abs(mass.sum(axis=(2, 3)) - z.sum(axis=(1, 2))).max()
         whole = np.abs(mass.sum(axis=(1, 2, 3)) - 1.0).max()
         box = max(float((z - self.sets.high * mass).max()), float((self.sets.low * mass - z).max()))
-        return max(float(flow), float(whole), box, -float(z.min()), self.used(z) - budget)
+        return max(float(flow), float(whole), box, -float(z.min()), self.budget_of(z) - budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,17 +186,17 @@ class Plans:
         z = np.zeros((*self.reward.shape, self.reward.shape[1]))
         place = np.minimum(self.action, 1)[:, :, np.newaxis, np.newaxis]  # no mass jumps
         np.put_along_axis(z, place, (self.law[..., np.newaxis] * self.rows)[:, :, np.newaxis], axis=2)
-        return Line(z, model.earned(z), model.used(z))
+        return Line(z, model.reward_of(z), model.budget_of(z))
 
 
-def certified(
+def certify(
     model: Model, plans: Plans, price: float, z: FloatArray, part: float, budget: float, tolerance: float
 ) -> StationaryFluid:
     """Prove that z (C,S,2,S) is feasible, and optimal by the bound of these plans at this price, or raise SolverError."""
     violation = model.violation(z, budget)
     if not violation <= SLACK:
         raise SolverError(f"stationary LP: the plan violates a constraint by {violation:.2e}")
-    value, bound = model.earned(z), plans.bound + budget * price
+    value, bound = model.reward_of(z), plans.bound + budget * price
     gap = model.units.gap(bound, value, model.arms)
     if not gap <= tolerance:
         raise SolverError(f"stationary LP: the certified gap is {gap:.2e}, above the tolerance {tolerance:.2e}")

@@ -36,8 +36,8 @@ def arm_whittle(kernel: FloatArray, reward: FloatArray, discount: float) -> tupl
     block = min(BLOCK, states)
     columns, rows = np.empty((block, states)), np.empty((block, states))
     price, indexable, least = float(gain.min()), True, np.inf
-    for done in range(0, states, block):
-        if done:
+    for start in range(0, states, block):
+        if start:
             response -= columns.T @ rows
         limits = (ROUNDING, ROUNDING * scale)
         price, fits, pivot = sweep(response, gain, slope, active, price, *limits, columns, rows, index)
@@ -73,7 +73,7 @@ def arm_whittle_finite(kernels: FloatArray, rewards: FloatArray, phase_of: IntAr
         indexable = indexable and not bool((below & (np.arange(prices.size) < last[:, np.newaxis])).any())
         state, cell = np.nonzero((better[:, :-1] > -fuzz) != (better[:, 1:] > -fuzz))
         roots = np.sort(_roots(prices, better, state, cell))
-        prices, values = _refined(prices, passive, active, roots, fuzz)
+        prices, values = _refine_grid(prices, passive, active, roots, fuzz)
     return index, indexable
 
 
@@ -84,7 +84,7 @@ def _roots(prices: FloatArray, better: FloatArray, state: IntArray, cell: IntArr
     return np.asarray(prices[cell] + share * (prices[cell + 1] - prices[cell]))
 
 
-def _refined(
+def _refine_grid(
     prices: FloatArray, passive: FloatArray, active: FloatArray, roots: FloatArray, fuzz: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the grid with the roots that are not next to one of its points, and the values (S, L) of the better action."""

@@ -70,15 +70,15 @@ class LocalEngine:
             for worker in crew:
                 worker.start()
             while busy := [worker for worker in crew if worker.alive]:
-                heard = connection.wait([worker.pipe for worker in busy], min(worker.left() for worker in busy))
+                ready = connection.wait([worker.pipe for worker in busy], min(worker.seconds_left() for worker in busy))
                 for worker in busy:
-                    if worker.pipe in heard:
-                        outcome = worker.heard() if worker.answers() else worker.lost(queue)
+                    if worker.pipe in ready:
+                        outcome = worker.receive() if worker.answers() else worker.restart(queue)
                     else:
-                        outcome = worker.overdue()
+                        outcome = worker.enforce_time_limit()
                     if outcome is not None:
                         yield outcome
-                    if worker.alive and worker.job is None and worker.ready and worker.pipe in heard:
+                    if worker.alive and worker.job is None and worker.ready and worker.pipe in ready:
                         worker.hand(queue.next_for(worker.number))
         finally:
             for worker in crew:
@@ -104,7 +104,7 @@ class _Queue:
         fullest = max(self.assigned.values(), key=len)
         return mine.popleft() if mine else fullest.pop() if fullest else None
 
-    def died(self, worker: int, job: Job) -> int:
+    def put_back(self, worker: int, job: Job) -> int:
         """Put back a job whose worker died, unless that happened too often; return the number of deaths."""
         self.deaths[job.id] = self.deaths.get(job.id, 0) + 1
         if self.deaths[job.id] < ATTEMPTS:
@@ -140,7 +140,7 @@ class _Worker:
             return False
         return True
 
-    def heard(self) -> Outcome | None:
+    def receive(self) -> Outcome | None:
         kind, text, trace = self.message
         job, self.job = self.job, None
         if kind == UNWRITABLE:
@@ -157,22 +157,22 @@ class _Worker:
         with suppress(OSError):  # if the worker has ended, the next read of its pipe shows it
             self.pipe.send(job)
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds until the time limit of the current run."""
         if self.job is None or self.time_limit is None:
             return LONG
         return min(max(self.begun + self.time_limit - time.monotonic(), 0.0), LONG)
 
-    def overdue(self) -> Outcome | None:
+    def enforce_time_limit(self) -> Outcome | None:
         """Restart the worker if its run exceeds the time limit; the run fails."""
-        if self.job is None or self.left() > 0 or self.pipe.poll():
+        if self.job is None or self.seconds_left() > 0 or self.pipe.poll():
             return None
         job = self.job
         self.stop()
         self.start()
         return Outcome(job, f"stopped: the run took longer than the time limit of {self.time_limit:g} seconds")
 
-    def lost(self, queue: _Queue) -> Outcome | None:
+    def restart(self, queue: _Queue) -> Outcome | None:
         """Restart a worker that died; its job is put back, or fails."""
         self.process.join()
         job, cause = self.job, _cause(self.process.exitcode)
@@ -181,7 +181,7 @@ class _Worker:
             if self.false_starts >= ATTEMPTS:
                 raise StudyError(f"worker {self.number} does not start: {cause}")
         self.pipe.close()
-        deaths = queue.died(self.number, job) if job is not None else 0
+        deaths = queue.put_back(self.number, job) if job is not None else 0
         self.start()
         if job is None or deaths < ATTEMPTS:
             return None
