@@ -49,7 +49,7 @@ def measured(code: str, *words: str) -> str:
 
 def main() -> None:
     """Print the table."""
-    from rmab.logs.tables import write_table
+    from rmab.common.tables import write_table
 
     import rmab
 

@@ -311,7 +311,7 @@ def test_arms_that_have_left_are_left_out() -> None:
     rows = [(f"n{k}", week, "xy"[week % 2], week % 3 == 0) for k in range(5) for week in range(30) if k or week < 10]
     log = read(table(*rows))
     assert any(
-        "1 arm without a record in the last 2 weeks are taken to have left" in str(one)
+        "1 arm whose last record is more than 2 weeks before the next list is taken to have left" in str(one)
         for one in rmab.data.fit(log, reward={"y": 1}).notes
     )
     for limit in (None, 5):

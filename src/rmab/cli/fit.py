@@ -49,7 +49,9 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     help="Number of groups to form by behaviour, in place of --group; auto chooses it.",
 )
 @click.option(
-    "--gone-after", type=whole_number(min=1), help="Treat arms without a record in the last N periods as having left."
+    "--gone-after",
+    type=whole_number(min=1),
+    help="Treat arms whose last record is more than N periods before the next list as having left.",
 )
 @click.option(
     "--randomised", is_flag=True, help="Declare that actions were drawn at random within groups, states and periods."
@@ -168,7 +170,8 @@ def _print_fit(path: Path, model: "Fit") -> None:
     heads = ("group", "state", f"records without {word}", f"{goal} next", f"records with {word}", f"{goal} next with {word}")
     notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
     print_table(
-        f"What {log.words.an_action} changes: the probability of '{goal}' in the next {log.words.period}",
+        f"What {log.words.an_action} changes: the estimated probability of '{goal}' in the next {log.words.period} (groups with "
+        "few records borrow from others)",
         heads,
         rows[:SHOWN],
         left=2,

@@ -48,8 +48,8 @@ def _settings(function: Command) -> Command:
             "--control",
             type=click.FloatRange(0, 1),
             default=0.0,
-            help="Share of the arms in a control group. They are on a list only if somebody adds them (`override`) or by "
-            "--floor.",
+            help="Share of the arms in a control group. They get a place only if somebody adds them (`override`) or "
+            "--floor requires it.",
         ),
         click.option(
             "--random-share",
@@ -63,7 +63,8 @@ def _settings(function: Command) -> Command:
             type=click.Choice(["rotation", "random", "last", "nothing"]),
             default="rotation",
             show_default=True,
-            help="Rule to use when no plan can be computed.",
+            help="Rule to use when no plan can be computed: rotation (the longest waiting first), random, last (the indices of "
+            "the last plan) or nothing (no list).",
         ),
         click.option(
             "--engine",

@@ -205,13 +205,15 @@ def _present(log: Log, situation: Situation, silence: int, found: bool, notes: l
     """Return the arms that are still there, and note who is not; found: whether the silence is that of the log."""
     everyone = np.arange(len(log.arms))
     there = everyone[situation.unseen_for <= silence]
-    last = many(silence, log.periods.unit)
+    last = f"more than {many(silence, log.periods.unit)} before the next list"
     if there.size == 0:
-        raise ModelError(f"gone_after={silence}: no arm has a record in the last {last}")
+        raise ModelError(f"gone_after={silence}: the last record of every arm is {last}")
     if there.size < everyone.size:
-        why = "; gaps in this log are shorter: gone_after (--gone-after) sets another limit" if found else ""
-        gone = everyone.size - there.size
-        notes.append(Note(f"{many(gone, 'arm')} without a record in the last {last} are taken to have left{why}"))
+        why = "; nearly all gaps in this log are shorter. gone_after (--gone-after) sets another limit" if found else ""
+        gone = many(everyone.size - there.size, "arm")
+        notes.append(
+            Note(f"{gone} whose last record is {last} {'is' if gone == '1 arm' else 'are'} taken to have left{why}")
+        )
     return there
 
 
