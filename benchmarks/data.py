@@ -49,9 +49,8 @@ def measured(code: str, *words: str) -> str:
 
 def main() -> None:
     """Print the table."""
-    from rmab.common.tables import write_table
-
     import rmab
+    from rmab.common.tables import write_table
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -170,8 +170,8 @@ def _print_fit(path: Path, model: "Fit") -> None:
     heads = ("group", "state", f"records without {word}", f"{goal} next", f"records with {word}", f"{goal} next with {word}")
     notes = [f"{len(rows) - SHOWN} more rows: --json prints all."] if len(rows) > SHOWN else []
     print_table(
-        f"What {log.words.an_action} changes: the estimated probability of '{goal}' in the next {log.words.period} (groups with "
-        "few records borrow from others)",
+        f"What {log.words.an_action} changes: the estimated probability of '{goal}' in the next {log.words.period} "
+        "(groups with few records borrow from others)",
         heads,
         rows[:SHOWN],
         left=2,

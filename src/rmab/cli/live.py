@@ -63,8 +63,8 @@ def _settings(function: Command) -> Command:
             type=click.Choice(["rotation", "random", "last", "nothing"]),
             default="rotation",
             show_default=True,
-            help="Rule to use when no plan can be computed: rotation (the longest waiting first), random, last (the indices of "
-            "the last plan) or nothing (no list).",
+            help="Rule to use when no plan can be computed: rotation (the longest waiting first), random, last (the indices "
+            "of the last plan) or nothing (no list).",
         ),
         click.option(
             "--engine",
