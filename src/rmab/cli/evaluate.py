@@ -58,8 +58,9 @@ def evaluate(
 
     The intervals show how much the results vary if the model is fitted to random samples of the arms (--replicates).
 
-    The output begins with the standing of the result. *Promised*: actions were drawn at random (`rmab fit --randomised`,
-    or `--chance`). *Conditional*: the benefit holds if no unrecorded reason decided who got an action; the output shows
+    The output begins with the standing of the result: how far you can rely on it. *Promised*: the records show that an
+    action helps, and actions were drawn at random (`rmab fit --randomised`, or `--chance`), so no unrecorded reason can
+    explain the benefit. *Conditional*: the benefit holds if no unrecorded reason decided who got an action; the output shows
     how much such a reason could change. *Not shown*: the records do not show that an action helps; there is at most an
     upper limit. *Problem*: a check of the log fails; there is no single number, only a range.
     """

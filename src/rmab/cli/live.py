@@ -180,7 +180,12 @@ def leave(store: str, period: str, name: str | None, ids: list[str], reason: str
 @command()
 @click.argument("budget", type=whole_number(min=0), required=False)
 @click.option(
-    "--in", "single", multiple=True, metavar="PERIOD=N", callback=pairs, help="Budget of a single period: 2026-W48=150."
+    "--in",
+    "single",
+    multiple=True,
+    metavar="PERIOD=N",
+    callback=pairs,
+    help="Budget of a single period: 2026-W48=150; may be repeated.",
 )
 def budget(store: str, name: str | None, budget: int | None, single: dict[str, float]) -> None:
     """Change the budget: to BUDGET from now on, or in single periods."""
@@ -228,8 +233,8 @@ def ask(
     Write PERIOD in the programme's own format: 2026-W47, 2026-11-16, 2026-11, 17, or the time at which a period starts,
     2026-11-16T08:05.
 
-    --ahead also issues the lists of later periods, for people who may be offline: FILE-2026-W48.csv and so on. If
-    such a list was used, run `ask` for its period with --issued EVENT; otherwise the list is made from the latest reports.
+    --ahead also issues the lists of later periods, for people who may be offline. With --csv list.csv, they are in
+    list-2026-W48.csv and so on. If such a list was used, run `ask` for its period with --issued EVENT; otherwise the list is made from the latest reports.
     """
     from rmab.common import write_table
     from rmab.live.tables import list_table

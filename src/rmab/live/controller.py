@@ -82,7 +82,8 @@ class Controller:
     arms : dict of str to str
         The group of every arm, in the order of the states that `decide` gets.
     safe : function
-        Called with states (N,) and the budget if there is no usable plan; returns the numbers of arms to activate, in order.
+        Called with states (N,) and the budget if there is no usable plan; returns the positions of the arms to activate,
+        the most urgent first.
     queue : path
         File that stores observations until the store has them.
     stale : float
