@@ -234,7 +234,8 @@ def ask(
     2026-11-16T08:05.
 
     --ahead also issues the lists of later periods, for people who may be offline. With --csv list.csv, they are in
-    list-2026-W48.csv and so on. If such a list was used, run `ask` for its period with --issued EVENT; otherwise the list is made from the latest reports.
+    list-2026-W48.csv and so on. If such a list was used, run `ask` for its period with --issued EVENT; otherwise the
+    list is made from the latest reports.
     """
     from rmab.common import write_table
     from rmab.live.tables import list_table
