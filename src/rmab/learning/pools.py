@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen
+from rmab.common import BoolArray, FloatArray, IntArray, cached_property, frozen, sealed
+from rmab.learning.compiled.observing import pool
 from rmab.model import View, by_step, cells, masses_of, split_cells
 from rmab.play import Feedback, Policy
 from rmab.solvers.transitions import TransitionSets
@@ -175,18 +176,12 @@ class Pools:
 
     def observe(self, feedback: Feedback) -> Observations:
         """Count and pool the observations."""
-        states, actions, number = feedback.states, feedback.actions, self.view.states
-        shape, low, high, phases = self.support.shape, self.view.low, self.view.high, self.view.phases
-        step = self.view.steps[: len(actions), np.newaxis]
-        group, payoff = (
-            ((of * phases + step) * number + states[:-1]) * 2 + actions for of in (self.group_of, self.payoff_of)
-        )
-        moves = group * number + states[1:]
-        counts = np.bincount(moves.reshape(-1), minlength=self.support.size).reshape(shape)
-        visits = np.bincount(payoff.reshape(-1), minlength=self.zero.size).reshape(self.zero.shape)
-        values = np.full((len(self.zero) // phases, *feedback.rewards.shape[1:]), np.nan)
-        np.fmax.at(values, self.payoff_of, (feedback.rewards - low) / (high - low))
-        values = cells(values, phases)
+        view, counts = self.view, np.zeros(self.support.shape, dtype=np.int64)
+        visits, values = np.zeros(self.zero.shape), np.full(self.zero.shape, np.nan)
+        states, actions = sealed(np.ascontiguousarray(feedback.states)), sealed(np.ascontiguousarray(feedback.actions))
+        rewards = sealed(np.ascontiguousarray(feedback.rewards)).reshape(view.arms, view.phases, view.states, 2)
+        known = (view.steps, self.group_of, self.payoff_of, view.low, view.high)
+        pool(states, actions, rewards, *known, counts, visits, values)
         values[self.zero] = self.floor
         arms = self.arms_paid_alike[:, np.newaxis, np.newaxis]
         return Observations(frozen(counts), frozen(np.clip(values, 0.0, 1.0)), frozen(visits / arms))

@@ -39,6 +39,7 @@ from rmab.model import (
 from rmab.play.compiled.selection import select, select_within
 from rmab.play.policy import Rounding, Rule, check_table, checked_states
 
+TINY = float(np.finfo(float).tiny)
 FREE = 1e-6  # relative to the largest index: a smaller negative index counts as 0, the accuracy of certified plans
 
 
@@ -155,10 +156,8 @@ class IndexPolicy(Stored):
     ) -> Self:
         """Return the policy of a table with steps first, (H, N, S), without a copy; the table becomes read-only.
 
-        The caller has checked the arguments; only finiteness of the table is checked.
+        The caller has checked the arguments, and that the table is finite.
         """
-        if not np.isfinite(table.sum()):
-            check_table(table.transpose(1, 0, 2), rounding)
         policy = cls.__new__(cls)
         policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding, cost)
         return policy
@@ -267,12 +266,7 @@ class IndexPolicy(Stored):
     @cached_property
     def floor(self) -> float:
         """Index above which an arm may be active; minus infinity if the budget is always used."""
-        if self.rule == "fill":
-            return -np.inf
-        if self.rule == "at-most":
-            return 0.0
-        largest = max(float(self.table.max()), -float(self.table.min()))
-        return -max(FREE * largest, np.finfo(float).tiny)
+        return floor_of(self.table, self.rule)
 
     @property
     def _steps(self) -> int | None:
@@ -318,6 +312,16 @@ class IndexPolicy(Stored):
         if self.table.ndim == 2:
             return np.broadcast_to(self.table, (horizon, *self.table.shape))
         return self.table.transpose(1, 0, 2)
+
+
+def floor_of(table: FloatArray, rule: Rule) -> float:
+    """Return the index above which an arm may be active by this rule, given all indices; minus infinity by 'fill'."""
+    if rule == "fill":
+        return -np.inf
+    if rule == "at-most":
+        return 0.0
+    largest = max(float(table.max()), -float(table.min()))
+    return -max(FREE * largest, TINY)
 
 
 def _steps_first(table: FloatArray) -> FloatArray:

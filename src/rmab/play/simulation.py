@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -177,9 +179,28 @@ def play_episode(problem: Problem, policy: Policy, reward: FloatArray, streams: 
     return Trajectory(frozen(states[0]), frozen(actions[0]), float(rewards[0]))
 
 
-def episode_rewards(problem: Problem, policy: Policy, reward: FloatArray, streams: NDArray[np.uint64]) -> FloatArray:
-    """(R,) total rewards of the episodes that `play_episode` plays with streams (R, 2, 4)."""
-    return _play(problem, policy, reward, streams)[1][0]
+class Ranking(NamedTuple):
+    """An index policy as compiled code reads it: table (H, C, S), the floor, and whether shares are drawn."""
+
+    table: FloatArray
+    floor: float
+    dependent: bool
+
+
+def rankings_rewards(
+    problem: Problem, rankings: Sequence[Ranking], row_of: IntArray, reward: FloatArray, streams: NDArray[np.uint64]
+) -> FloatArray:
+    """(P, R) the total rewards of the episodes that `play_episode` plays with each of P policies, with streams (R, 2, 4).
+
+    row_of (N,) is the row of every arm in the tables: arms with the same indices need not have their own. The policies have
+    the problem's budget and costs.
+    """
+    rounds, (limit, least, cost) = len(streams), budget_of(problem)
+    paid, spending = phases_first(reward, problem), (limit, least, cost, limit, cost)
+    seen, earned = (np.empty((0, 0, 0), np.int32), np.empty((0, 0, 0), bool)), np.empty((len(rankings), rounds))
+    for ranking, rewards in zip(rankings, earned, strict=True):
+        _run(problem, ranking, row_of, paid, spending, streams, (rewards, np.empty(rounds, dtype=np.int64)), seen)
+    return earned
 
 
 def _play(
@@ -205,13 +226,29 @@ def _play(
     table = policy.by_step(horizon)
     if table.shape != (horizon, arms.count, arms.states):
         raise PolicyError(f"table has shape {policy.table.shape}, the problem has {arms!r}, horizon {horizon}")
-    time = (problem.phase_of, problem.discounts)
-    model = (arms.cumulative, arms.group_of, *start_of(problem), table, phases_first(reward, problem), *time)
-    spending, rule = (*budget_of(problem), *policy.spending(horizon)), (policy.floor, policy.rounding == "dependent")
-    last = (np.empty(arms.count, dtype=bool), np.empty(arms.count, dtype=np.int64))
-    if (at := index_episodes(*model, *spending, *rule, streams.copy(), *last, *earned, *seen)) >= 0:
-        raise budget_error(problem, at, *last)
+    spending, row_of = (*budget_of(problem), *policy.spending(horizon)), frozen(np.arange(arms.count))
+    ranking = Ranking(table, policy.floor, policy.rounding == "dependent")
+    _run(problem, ranking, row_of, phases_first(reward, problem), spending, streams, earned, seen)
     return seen, earned
+
+
+def _run(
+    problem: Problem,
+    ranking: Ranking,
+    row_of: IntArray,
+    reward: FloatArray,
+    spending: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    streams: NDArray[np.uint64],
+    earned: tuple[FloatArray, IntArray],
+    seen: tuple[NDArray[np.int32], BoolArray],
+) -> None:
+    """Play an index policy in compiled code, reward (K, N, S, 2); raise PolicyError if it does not keep the budget."""
+    arms, (table, floor, dependent) = problem.arms, ranking
+    model = (arms.cumulative, arms.group_of, *start_of(problem), table, row_of, reward)
+    time, rule = (problem.phase_of, problem.discounts), (floor, dependent)
+    last = (np.empty(arms.count, dtype=bool), np.empty(arms.count, dtype=np.int64))
+    if (at := index_episodes(*model, *time, *spending, *rule, streams.copy(), *last, *earned, *seen)) >= 0:
+        raise budget_error(problem, at, *last)
 
 
 def budget_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from typing import TypeGuard
 
 import numpy as np
 
-from rmab.common import BoolArray, FloatArray, IntArray, sealed
+from rmab.common import BoolArray, FloatArray, IntArray, frozen, sealed
+from rmab.learning.compiled.observing import led_to, show
 from rmab.learning.components.base import Component, RewardEstimate
 from rmab.learning.options import configured, option
 from rmab.learning.pools import Episode, Pools
 from rmab.learning.state import ArraySpec, ArraySpecs, Memory, whole
 from rmab.model import Arms, split_cells
 from rmab.play import LARGE, IndexPolicy, Policy, Rounding, Rule
-from rmab.play.simulation import episode_rewards
+from rmab.play.index_policy import floor_of
+from rmab.play.simulation import Ranking, rankings_rewards
 
 KEY = 8  # key of the random stream of probes
 FIRST = 2.0  # an index above all shares
@@ -74,9 +75,10 @@ class Probes(Component):
         if self.every == 0:
             return {}
         pools = episode.pools
-        end, steps = _follow_activation(pools, episode.counts)
-        paid = ~np.isnan(episode.observed.values[..., 1]) & ~pools.zero[..., 1]
-        seen = _by_arm(pools, (paid @ end >= ENOUGH * (~pools.zero[..., 1] @ end)) & paid.max(axis=1))
+        end, shown = np.empty(pools.view.states), np.empty(len(pools.zero), dtype=bool)
+        steps = led_to(episode.counts, pools.weights @ pools.begins / pools.weights.sum(), pools.view.horizon, SETTLED, end)
+        show(episode.observed.values, pools.zero, end, ENOUGH, shown)
+        seen = _by_arm(pools, shown)
         surprised = None if estimate.surprised is None else _by_arm(pools, estimate.surprised)
         new = surprised is not None and bool((surprised & (memory["unseen"] > 0)).any())
         calm, unseen = np.array(0 if new else memory["calm"] + 1), np.where(seen, 0, memory["unseen"] + 1)
@@ -105,20 +107,6 @@ class Probes(Component):
         return IndexPolicy.of_steps(table, policy.budget, rule=kind[0], rounding=kind[1], cost=kind[2])
 
 
-def _follow_activation(pools: Pools, counts: IntArray) -> tuple[FloatArray, int]:
-    """Return the final states (S,) of arms that are always active, and the steps until half of them are there.
-
-    Pools all arms, with the counts (G, S, 2, S); states without an observed activation are never left.
-    """
-    moves = counts[:, :, 1].sum(axis=0) + 1e-9 * np.eye(pools.view.states)
-    moves = moves / moves.sum(axis=1, keepdims=True)
-    path = np.empty((pools.view.horizon, pools.view.states))
-    path[0] = pools.weights @ pools.begins / pools.weights.sum()
-    for here, after in itertools.pairwise(path):
-        here.dot(moves, after)
-    return path[-1], int(np.argmax(0.5 * np.abs(path - path[-1]).sum(axis=1) <= SETTLED)) + 1
-
-
 def _by_arm(pools: Pools, rows: BoolArray) -> BoolArray:
     """(N,) whether it is true of the arm's payoff in some phase, given (R,)."""
     return np.asarray(rows.reshape(-1, pools.view.phases).max(axis=1)[pools.payoff_of])
@@ -130,7 +118,8 @@ def _cheapest(budgets: IntArray, prices: FloatArray | None, number: int, rng: np
     if prices is not None:
         order = order[np.argsort(prices[-budgets.size :][order], kind="stable")]
     enough = int(np.searchsorted(np.cumsum(budgets[order]), number)) + 1
-    return np.asarray(rng.permutation(np.resize(order[: max(enough, int(np.ceil(CHEAP * order.size)))], number)))
+    cheapest = order[: max(enough, int(np.ceil(CHEAP * order.size)))]
+    return np.asarray(rng.permutation(cheapest[np.arange(number) % cheapest.size]))
 
 
 ROUNDING = "the highest indices (top), or dependent rounding of the plan's shares"
@@ -214,7 +203,7 @@ def rest_worthless(policy: Policy, worthless: FloatArray, tried: IntArray) -> Po
         rests = steps[some] < worthless[some, np.newaxis, np.newaxis]
         if rests.any() and (rests := rests & often[some]).any():
             table = np.array(steps, order="C") if table is None else table
-            table[some][rests] = -1.0
+            np.copyto(table[some], -1.0, where=rests)
     return policy if table is None else IndexPolicy.of_steps(table, policy.budget, rule="auto", cost=policy.cost)
 
 
@@ -256,12 +245,13 @@ def gain_of_drawing(
     share (C, H, S) of a plan, worthless (H,) the share of passive arms, kernels (C * K, S, 2, S) of every block and
     phase, paid (R, S, 2) by payoff and phase.
     """
-    view, highest = pools.view, share
-    if worthless is not None:
-        highest = np.where(share < worthless[:, np.newaxis], -1.0, share)
+    view, shares = pools.view, np.ascontiguousarray(share.swapaxes(0, 1), dtype=np.float64)  # steps first, as in policies
+    highest = shares if worthless is None else np.where(shares < worthless[:, np.newaxis, np.newaxis], -1.0, shares)
+    rule: Rule = "fill" if view.exact else "auto"
+    ranked = Ranking(frozen(highest), floor_of(highest, rule), dependent=False)
+    drawn = Ranking(frozen(shares), floor_of(shares, "fill"), dependent=True)
     problem = view.problem(Arms.trusted(sealed(split_cells(kernels, view.phases)), pools.block_of))
-    policies = _of_shares(pools, highest, "auto", "top"), _of_shares(pools, share, "fill", "dependent")
     reward = pools.of_arms(paid, pools.payoff_of)
     streams = np.random.PCG64((REPLAY_KEY, *draw_key)).random_raw(8 * REPLAYS).reshape(REPLAYS, 2, 4)  # as random_streams
-    highest_earned, drawn_earned = (episode_rewards(problem, one, reward, streams).mean() for one in policies)
-    return float(drawn_earned - highest_earned)
+    earned = rankings_rewards(problem, (ranked, drawn), pools.block_of, reward, streams).mean(axis=1)
+    return float(earned[1] - earned[0])

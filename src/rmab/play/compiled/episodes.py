@@ -65,6 +65,7 @@ def index_episodes(
     start: IntArray,
     start_sums: FloatArray,
     table: FloatArray,
+    row_of: IntArray,
     reward: FloatArray,
     phase_of: IntArray,
     discounts: FloatArray,
@@ -85,14 +86,14 @@ def index_episodes(
 ) -> int:
     """Play R episodes of an index policy; streams (R,2,4) hold one stream for the arms and one for the policy per episode.
 
-    cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,N,S) has steps first. Rewards of a step count
-    discounts (H,) of themselves. The policy activates arms that cost up to limit (H,) by its own costs (1 or H,N,1 or S);
-    what they cost the problem, by cost (1 or K,N,1 or S), must lie from least to budget (H,). Costs are empty where every
-    arm costs 1. Writes rewards (R,) and activations (R,), and every step into states_seen (R,H+1,N) and actions_seen
-    (R,H,N) unless they are empty. Returns -1, or the step at which the arms that are active (N,) in these states (N,) do
-    not keep the budget.
+    cumulative (K,G,S,2,S) and reward (K,N,S,2) have phases first, table (H,C,S) has steps first; row_of (N,) is the row of
+    every arm in it. Rewards of a step count discounts (H,) of themselves. The policy activates arms that cost up to limit
+    (H,) by its own costs (1 or H,N,1 or S); what they cost the problem, by cost (1 or K,N,1 or S), must lie from least to
+    budget (H,). Costs are empty where every arm costs 1. Writes rewards (R,) and activations (R,), and every step into
+    states_seen (R,H+1,N) and actions_seen (R,H,N) unless they are empty. Returns -1, or the step at which the arms that
+    are active (N,) in these states (N,) do not keep the budget.
     """
-    horizon, arms = table.shape[0], table.shape[1]
+    horizon, arms = table.shape[0], row_of.size
     record = states_seen.shape[0] > 0
     index, scratch, charge, order = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
     for r in range(streams.shape[0]):
@@ -100,7 +101,7 @@ def index_episodes(
         total, used = 0.0, 0
         for h in range(horizon):
             for n in range(arms):
-                index[n] = table[h, n, states[n]]
+                index[n] = table[h, row_of[n], states[n]]
             phase = phase_of[h]
             if own.size > 0:
                 gather(own[h if own.shape[0] > 1 else 0], states, charge)
