@@ -7,6 +7,7 @@ import click
 
 from rmab.cli.logs import check_since, log_options, read_columns, since_in_report
 from rmab.cli.names import checked_file, whole_number
+from rmab.cli.outputs import MODEL, PAGE
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -60,13 +61,13 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".npz", ".json"),
+    callback=checked_file(".npz", ".json", kind=MODEL),
     help="File for the model, .npz or .json.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
-    callback=checked_file(".html"),
+    callback=checked_file(".html", kind=PAGE),
     help="File for a report to the manager, .html.",
 )
 @click.option(

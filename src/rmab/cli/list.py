@@ -7,6 +7,7 @@ import click
 
 from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
 from rmab.cli.names import checked_file, keep_apart, pairs, whole_number
+from rmab.cli.outputs import LIST, check_draws
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -116,12 +117,13 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     "--csv",
     "out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".csv", ".parquet", ".xlsx"),
+    callback=checked_file(".csv", ".parquet", ".xlsx", kind=LIST),
     help="File for the list, .csv, .xlsx or .parquet.",
 )
 @since_option
 @click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, as `rmab measure` needs them.")
 @raw_option
+@click.option("--force", is_flag=True, help="Replace FILE even if it has random draws that the new list does not repeat.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
     model: Path | None,
@@ -131,6 +133,7 @@ def weekly(
     out: Path | None,
     everybody: bool,
     raw: bool,
+    force: bool,
     machine: bool,
     **options: Any,
 ) -> None:
@@ -147,6 +150,9 @@ def weekly(
     with alone_on_stdout(machine), waiting(f"planning {model or log}"):
         found = decide(_find_model(model, log, columns, reward), period=when, **options)
         if out is not None:
+            if not force:
+                encoding = None if found.dialect is None else found.dialect.encoding
+                check_draws(out, found.to_table(None if everybody else upcoming), encoding)
             found.save(out, None if everybody else upcoming, raw=raw)
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]

@@ -10,6 +10,7 @@ from rmab.cli.list import ids_of
 from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option, skip_option
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
+from rmab.cli.outputs import FORM, check_all
 from rmab.cli.screen import print_json, print_table, say
 from rmab.errors import many
 
@@ -184,7 +185,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     "--csv",
     "out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".csv", ".xlsx", ".parquet"),
+    callback=checked_file(".csv", ".xlsx", ".parquet", kind=FORM),
     help="File for the list, a form with the empty columns executed and state: .csv, .xlsx or .parquet.",
 )
 @click.option(
@@ -227,10 +228,11 @@ def ask(
         found = p.ask(period, skip=skip, issued=issued)
         later = p.ask_ahead(ahead) if ahead else ()
     if out is not None:
-        write_table(list_table(found, everybody=everybody), out, raw=False)
-        for one in later:
-            label = one.decision.period.replace(":", "")
-            write_table(list_table(one.decision, everybody=everybody), out.with_stem(f"{out.stem}-{label}"), raw=False)
+        labels = [one.decision.period.replace(":", "") for one in later]
+        ahead_of = [out.with_stem(f"{out.stem}-{label}") for label in labels]
+        check_all(ahead_of, FORM)
+        for one, place in zip((found, *(one.decision for one in later)), (out, *ahead_of), strict=True):
+            write_table(list_table(one, everybody=everybody), place, raw=False)
     if machine:
         print_json({"for": found.period, "notes": found.notes, "rows": [vars(one) for one in found.rows()]})
         return

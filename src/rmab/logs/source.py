@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rmab.common import IntArray, check_memory
+from rmab.common.files import read_file
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote
 from rmab.logs.header import Source, check_columns
-from rmab.logs.workbook import PIECE, TIMES, check_unpacked, read_workbook
+from rmab.logs.workbook import PIECE, TIMES, check_unpacked, read_workbook, read_workbook_header
 
 MARKS = (  # that of UTF-32 begins as that of UTF-16 does
     (codecs.BOM_UTF8, "utf-8"),
@@ -52,6 +53,20 @@ def open_source(given: object, wanted: list[str], encoding: str | None) -> Sourc
     if hasattr(given, "__arrow_c_stream__"):
         return _from_arrow(pa.table(given), "the table", wanted)
     raise ModelError(f"a log is a path (.csv, .csv.gz, .parquet), a DataFrame or an Arrow table, not {type(given).__name__}")
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a file, also if it has no rows; LogError or FileError where it is no table."""
+    content = read_file(path)
+    if content.startswith(b"PAR1"):
+        try:
+            return tuple(pq.read_schema(pa.BufferReader(content)).names)
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
+    if content.startswith(SPREADSHEETS[0]):
+        return read_workbook_header(str(path), content)
+    text, _ = _in_utf8(path, content, None)
+    return tuple(CsvText(path, text.decode("utf-8", "replace").encode()).header)
 
 
 def _same(rows: IntArray) -> IntArray:

@@ -16,19 +16,7 @@ TIMES = 4  # memory that reading takes, in sizes of the text
 
 def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
     """Return the columns of the first sheet of a workbook; FileError or LogError where it is none."""
-    require("excel", "an .xlsx file")
-    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
-
-    try:
-        with ZipFile(io.BytesIO(content)) as packed:
-            check_unpacked(name, len(content), sum(one.file_size for one in packed.infolist()))
-        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # the declared size may be wrong, or include a stray cell far away
-        rows = list(sheet.iter_rows(values_only=True))
-    except (FileError, ModelError):
-        raise
-    except Exception as error:  # whatever openpyxl raises on what is no workbook
-        raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
+    rows = _rows(name, content)
     unknown = _uncalculated(content, rows) if _has_formulas(content) else []
     if unknown:
         what = "a formula without a stored result; open the file in a spreadsheet program, save it, and try again"
@@ -43,6 +31,29 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
         what = "a cell in a column without a name in the first line" if wide else "two columns have the same name"
         raise LogError(name, [Note(what, tuple(wide))])
     return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
+
+
+def read_workbook_header(name: str, content: bytes) -> tuple[str, ...]:
+    """Return the texts of the first line of the first sheet; FileError where it is no workbook."""
+    rows = _rows(name, content, most=1)
+    return tuple(str(one).strip() for one in rows[0] if one is not None) if rows else ()
+
+
+def _rows(name: str, content: bytes, most: int | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of the first sheet, of them no more than `most`."""
+    require("excel", "an .xlsx file")
+    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
+
+    try:
+        with ZipFile(io.BytesIO(content)) as packed:
+            check_unpacked(name, len(content), sum(one.file_size for one in packed.infolist()))
+        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()  # the declared size may be wrong, or include a stray cell far away
+        return list(sheet.iter_rows(values_only=True, max_row=most))
+    except (FileError, ModelError):
+        raise
+    except Exception as error:  # whatever openpyxl raises on what is no workbook
+        raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
 
 
 def _has_formulas(content: bytes) -> bool:
