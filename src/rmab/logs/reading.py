@@ -30,6 +30,7 @@ from rmab.logs.renaming import Renames, rename_values
 from rmab.logs.slips import check_actions, check_ids, check_names
 from rmab.logs.source import open_source
 from rmab.logs.states import States, parse_states
+from rmab.logs.thousands import refuse_thousands
 
 LARGEST = 1e150  # reading at which a state begins
 WORDS = {  # what an action is called, by the name of its column
@@ -209,6 +210,9 @@ def _assemble(
     for name in extra.keys() & {"reward", "chance"}:
         sign = find_decimal(columns[extra[name]]) if name == "chance" else decimal
         numbers[name] = parse_numbers(columns[extra[name]], extra[name], sign, findings)
+    readings = [roles["state"]] if isinstance(states, Mapping) else []
+    for one in [*readings, *(extra[name] for name in extra if name == "reward")]:
+        refuse_thousands(columns[one], one, decimal, source.dialect.delimiter, findings)
     if "reached" in extra:
         numbers["reached"] = _parse_reached(columns[extra["reached"]], actions, extra["reached"], findings)
     if "chance" in extra:
