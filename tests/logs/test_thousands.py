@@ -62,11 +62,7 @@ def test_three_decimals_are_read_in_a_file_with_commas(tmp_path: Path) -> None:
     ("decimal", "value", "words"),
     [
         (".", "2,427.6", "remove the separators of thousands: 2427.6"),
-        (
-            ",",
-            "2,427.6",
-            "remove the separators of thousands: 2427.6, and leave out --decimal , (the decimal sign",
-        ),
+        (",", "2,427.6", "remove the separators of thousands: 2427.6, and leave out --decimal , (the decimal sign"),
         (".", "2.427,6", "remove the separators of thousands: 2427,6, and say decimal=',' (--decimal ,)"),
         (",", "2.427,6", "remove the separators of thousands: 2427,6"),
         (".", "1.047.250", "remove the separators of thousands: 1047250"),

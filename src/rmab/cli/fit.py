@@ -47,7 +47,8 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--clusters",
     metavar="N|auto",
     callback=_clusters,
-    help="Number of groups to form by behaviour, in place of --group; auto chooses it.",
+    help="Number of groups to form by behaviour; auto chooses it. The columns of --group are then only for `rmab list "
+    "--cap` and columns of the list.",
 )
 @click.option(
     "--gone-after", type=whole_number(min=1), help="Treat arms without a record in the last N periods as having left."
@@ -73,7 +74,7 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--budget",
     type=whole_number(min=1),
-    help="Interventions per period in the report's plan; default: the average of the log.",
+    help="Interventions per period in the report's plan; default: the average of the log. Needs --report.",
 )
 @since_in_report
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
@@ -98,6 +99,8 @@ def fit(
     `rmab list` for the next list.
     """
     check_since(since, report)
+    if budget is not None and report is None:
+        raise click.UsageError("--budget is for the plan in the report; add --report FILE.html, or use `rmab list --budget`")
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to
 

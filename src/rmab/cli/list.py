@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
-from rmab.cli.names import checked_file, keep_apart, pairs, whole_number
+from rmab.cli.names import checked_file, given_options, keep_apart, pairs, whole_number
 from rmab.cli.outputs import LIST, check_draws
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -144,8 +144,11 @@ def weekly(
     """
     from rmab.data import decide
 
+    context = click.get_current_context()
+    if out is None and (alone := given_options(context, ("everybody", "raw", "force"))):
+        raise click.UsageError(f"{' and '.join(alone)} changes only the file of the list; add --csv FILE")
     given = [model, log, *(options[name] for name in ("cost", "since", "rename"))]
-    keep_apart(out, *given, *click.get_current_context().meta.get(READ, []))
+    keep_apart(out, *given, *context.meta.get(READ, []))
     columns, reward = {name: options.pop(name) for name in COLUMNS}, options.pop("reward")
     with alone_on_stdout(machine), waiting(f"planning {model or log}"):
         found = decide(_find_model(model, log, columns, reward), period=when, **options)
@@ -154,10 +157,12 @@ def weekly(
                 encoding = None if found.dialect is None else found.dialect.encoding
                 check_draws(out, found.to_table(None if everybody else upcoming), encoding)
             found.save(out, None if everybody else upcoming, raw=raw)
+    warnings = [] if out is None or everybody else _warn_of_missing(found, upcoming, options["random_share"])
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
-        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "changes": changes, "rows": rows})
+        fields = {"for": found.period, "unit": found.words.unit, "notes": (*found.notes, *warnings), "changes": changes}
+        print_json({**fields, "rows": rows})
         return
     _print_list(found, upcoming, out)
     if out is not None:
@@ -165,13 +170,26 @@ def weekly(
         after = found.to_table(upcoming).num_rows - int(found.active.sum())
         held += f" and {after:,} others after them (action: no)" if after and not everybody else ""
         say(f"The list is in {out}: {held}.")
+    for one in warnings:
+        say(f"warning: {one}.", err=True)
+
+
+def _warn_of_missing(found: "Decision", upcoming: int, share: float) -> list[str]:
+    """Return a warning if the file of a list with random places lacks arms, whose chances measuring needs."""
+    held = found.to_table(upcoming).num_rows
+    if share == 0 or held == len(found.arms):
+        return []
+    return [f"the file has only {held:,} of {len(found.arms):,} arms, so the list cannot be measured; add --all"]
 
 
 def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], reward: dict[str, float]) -> "Fit":
     """Load the model of a file, or fit one to a log."""
     given = [name for name in ROLES if columns[name] is not None]
-    if (model is None) == (log is None) or (model is not None and (given or reward)):
+    if (model is None) == (log is None):
         raise click.UsageError("give either MODEL, or --log with its columns")
+    if model is not None and (alone := given_options(click.get_current_context(), (*COLUMNS, "reward"))):
+        what = f"{', '.join(alone)}: the MODEL was fitted with its own columns and rewards"
+        raise click.UsageError(f"{what}; leave this out, fit again, or give --log in place of MODEL")
     if log is not None and len(given) < len(ROLES):
         raise click.UsageError("--log needs --arm, --period, --state and --action")
     from rmab.data import Fit, fit

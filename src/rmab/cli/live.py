@@ -231,8 +231,9 @@ def ask(
         labels = [one.decision.period.replace(":", "") for one in later]
         ahead_of = [out.with_stem(f"{out.stem}-{label}") for label in labels]
         check_all(ahead_of, FORM)
-        for one, place in zip((found, *(one.decision for one in later)), (out, *ahead_of), strict=True):
-            write_table(list_table(one, everybody=everybody), place, raw=False)
+        lists = (found, *(one.decision for one in later))
+        for made, place in zip(lists, (out, *ahead_of), strict=True):
+            write_table(list_table(made, everybody=everybody), place, raw=False)
     if machine:
         print_json({"for": found.period, "notes": found.notes, "rows": [vars(one) for one in found.rows()]})
         return

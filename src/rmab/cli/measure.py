@@ -62,10 +62,11 @@ def measure(
         read = read_columns(log, **columns)
         joined = join_lists(read, lists, encoding=columns["encoding"]) if lists else read
         found = measure_log(joined, reward=reward or None, after=after, alpha=alpha)
+    notes = [str(one) for one in joined.notes[len(read.notes) :]]
     if machine:
-        print_json(_fields(found))
+        print_json({**_fields(found), "notes": notes})
         return
-    for sentence in (*found.sentences(), *joined.notes[len(read.notes) :]):
+    for sentence in (*found.sentences(), *notes):
         say(f"- {sentence}.")
 
 

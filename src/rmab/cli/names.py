@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rmab.cli.outputs import Output, check_replaceable, is_same_file
@@ -48,6 +49,13 @@ def keep_apart(out: Path | None, *read: Path | str | None) -> None:
     for one in read:
         if out is not None and one is not None and is_same_file(out, one):
             raise click.UsageError(f"{out}: the command reads this file; write to another one")
+
+
+def given_options(ctx: click.Context, names: Iterable[str]) -> list[str]:
+    """Return the options of these parameters that the command line has, as they are written: '--group'."""
+    chosen = set(names)
+    there = [one for one in ctx.command.params if one.name in chosen and isinstance(one, click.Option)]
+    return [one.opts[0] for one in there if ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE]
 
 
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
