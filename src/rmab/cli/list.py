@@ -7,6 +7,7 @@ import click
 
 from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
 from rmab.cli.names import checked_file, given_options, keep_apart, pairs, whole_number
+from rmab.cli.numbers import Number
 from rmab.cli.outputs import LIST, check_draws
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
@@ -73,7 +74,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @log_options(required=False)
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     help="Number of interventions, or with --cost the amount to spend; default: the average number in the log.",
 )
 @click.option(
@@ -82,7 +83,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     help="File with the cost of an intervention for each arm: columns id and cost.",
 )
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Number of periods to plan ahead.")
-@click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, in the format of the log.")
+@click.option(
+    "--for", "when", default="", metavar="PERIOD", help="Period of the list, written as in the log or in the output."
+)
 @click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods.")
 @click.option(
     "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids to put on the list, or @FILE with one id per line."
@@ -98,7 +101,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 )
 @click.option(
     "--random-share",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.0,
     help="Share of the places to draw at random, so that the effect can be measured; more than 0.5 counts as 0.5.",
 )

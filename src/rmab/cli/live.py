@@ -10,6 +10,7 @@ from rmab.cli.list import ids_of
 from rmab.cli.live_group import Command, command, created, examples_of, json_option, live, opened, reason_option, skip_option
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
+from rmab.cli.numbers import Number
 from rmab.cli.outputs import FORM, check_all
 from rmab.cli.screen import print_json, print_table, say
 from rmab.errors import many
@@ -37,14 +38,14 @@ def _settings(function: Command) -> Command:
         click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods."),
         click.option(
             "--control",
-            type=click.FloatRange(0, 1),
+            type=Number(0, 1),
             default=0.0,
             help="Share of the arms in a control group. They are on a list only if somebody adds them (`override`) or by "
             "--floor.",
         ),
         click.option(
             "--random-share",
-            type=click.FloatRange(0, 1),
+            type=Number(0, 1),
             default=0.1,
             show_default=True,
             help="Share of the places to draw at random.",

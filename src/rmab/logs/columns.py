@@ -85,6 +85,12 @@ def _trim(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
     return [value for _, value in places], np.asarray(moved[codes])
 
 
+def has_copies(columns: dict[str, Any]) -> bool:
+    """Return whether two rows agree in all columns that are read."""
+    rows = list(zip(*(encode(one)[1].tolist() for one in columns.values()), strict=True))
+    return len(set(rows)) < len(rows)
+
+
 def parse_arms(values: list[Any], codes: IntArray, column: str, findings: Findings) -> list[str]:
     """Return the ids as text: whole numbers without a point; other types are refused."""
     empty = np.flatnonzero(codes < 0)
@@ -114,6 +120,7 @@ def parse_actions(values: list[Any], codes: IntArray, column: str, findings: Fin
             meaning[k] = 0
         elif word not in MISSING:
             what = f"action {quote(one)} in column {quote(column)} is neither yes nor no (yes/no, true/false, 1/0)"
+            what += "; translate other words with a mapping (--rename)"
             wrong.append((k, what))
     findings.add_each(codes, wrong)
     return np.asarray(meaning[codes])

@@ -16,6 +16,7 @@ from rmab.logs.columns import (
     empty_cells,
     encode,
     find_decimal,
+    has_copies,
     parse_actions,
     parse_arms,
     parse_group,
@@ -227,6 +228,8 @@ def _assemble(
     order, twice = _sort_records(codes, found[1], ids, found[0].label, findings)
     if twice and found[0].kind == "number" and found[0].unit == "week" and found[0].count <= 53:
         findings.add("where weeks begin at 1 again every year, write the year, too: 2024-W11")
+    if twice and has_copies(columns):
+        findings.add("some of these rows are copies; delete them (in a spreadsheet: Remove Duplicates)")
     findings.stop()
     check_ids(ids, codes, found[1], roles["arm"], findings)
     check_actions(found[1], actions, found[0], roles["action"], findings)

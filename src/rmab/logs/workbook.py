@@ -8,7 +8,8 @@ from zipfile import ZipFile
 
 from rmab.common import check_memory, in_words, require
 from rmab.errors import FileError, LogError, ModelError
-from rmab.logs.findings import Note, list_some
+from rmab.logs.findings import Note, list_some, quote
+from rmab.logs.header import TITLES
 
 PIECE, RATIO = 1 << 26, 200  # bytes; a log in an archive unpacks to fewer times its size
 TIMES = 4  # memory that reading takes, in sizes of the text
@@ -24,13 +25,24 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
     while rows and all(one is None for one in rows[-1]):
         rows.pop()
     if len(rows) < 2:
-        raise LogError(name, [Note("the first sheet has no rows below a header")])
+        others = describe_sheets(content)
+        raise LogError(name, [Note(f"the first sheet has no rows below a header{f'; {others}' if others else ''}")])
     header = {k: str(one).strip() for k, one in enumerate(rows[0]) if one is not None}
     wide = [n for n, row in enumerate(rows[1:], 2) if any(one is not None and k not in header for k, one in enumerate(row))]
     if wide or len(set(header.values())) < len(header):
-        what = "a cell in a column without a name in the first line" if wide else "two columns have the same name"
+        unnamed = f"a cell in a column without a name in the first line; {TITLES}"
+        what = unnamed if wide else "two columns have the same name"
         raise LogError(name, [Note(what, tuple(wide))])
     return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
+
+
+def describe_sheets(content: bytes) -> str:
+    """Return which sheet of a workbook is read, if it has several, for a hint."""
+    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
+
+    first, *others = load_workbook(io.BytesIO(content), read_only=True).sheetnames
+    shown = list_some([quote(one) for one in others], 3)
+    return f"only the first sheet, {quote(first)}, is read, and not {shown}; move the log to the front" if others else ""
 
 
 def read_workbook_header(name: str, content: bytes) -> tuple[str, ...]:
