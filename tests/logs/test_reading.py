@@ -129,7 +129,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
 
 def test_rows_of_tables_are_counted_from_0() -> None:
     frame = pd.DataFrame({"id": ["a", "b"], "week": [1, 1], "state": ["x", "x"], "called": ["yes", "hm"]})
-    assert problems(read, frame) == ["row 1: action 'hm' in column 'called' is neither yes nor no{WORDS}"]
+    assert problems(read, frame) == [f"row 1: action 'hm' in column 'called' is neither yes nor no{WORDS}"]
 
 
 def test_missing_and_doubled_columns_are_told_with_those_that_there_are(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_the_usual_columns_are_those_of_the_example() -> None:
 
 def test_a_line_that_names_the_delimiter_is_no_header(tmp_path: Path) -> None:
     path = csv(tmp_path, "id;week;state;called", "A,1;1;ok;yes", "A,1;2;ok;perhaps", header="sep=;")
-    assert problems(read, path)[0].startswith(f"line 4: action 'perhaps'")
+    assert problems(read, path)[0].startswith("line 4: action 'perhaps'")
     assert read(csv(tmp_path, "id;week;state;called", "A,1;1;ok;yes", header="sep=;")).arms == ("A,1",)
 
 
