@@ -27,10 +27,10 @@ demo: $(READY) ## a small version of the paper's CPAP study, and its report (a f
 
 programme: $(READY) ## from an example log to next week's list, with a report for managers (a minute)
 	@mkdir -p out/programme
-	@$(BIN)/rmab example-log out/programme/log.csv
+	@$(BIN)/rmab example-log out/programme/log.csv --force
 	@$(BIN)/rmab fit out/programme/log.csv --arm id --period week --state state --action called --group age,district \
 		--reward engaged=1 --budget 100 --out out/programme/model.npz --report out/programme/fit.html
-	@$(BIN)/rmab list out/programme/model.npz --budget 100 --csv out/programme/next-week.csv
+	@$(BIN)/rmab list out/programme/model.npz --budget 100 --csv out/programme/next-week.csv --force
 
 planners: $(READY) ## plan the CPAP case study with every planner: a table and a figure
 	@$(BIN)/python examples/planners.py

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from commands import call
+from commands import call, refused
 from logs import csv
 from rmab.cli.program import BAD_INPUT
 
@@ -168,3 +168,45 @@ def test_where_no_call_was_ever_made_a_report_is_refused_after_what_is_known(tmp
     assert "0 of 5 places are used: a call is not known to help anybody else." in outcome.stdout
     drawn = call("list", str(tmp_path / "m.npz"), "--budget", "5", "--random-share", "1", "--json")
     assert [one["by"] for one in json.loads(drawn.stdout)["rows"]] == ["lot"] * 5
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--group district",
+        "--chance p",
+        "--rename names.csv",
+        "--decimal .",
+        "--encoding cp1252",
+        "--reached r",
+        "--reward-column r",
+        "--states a,b",
+        "--reward engaged=1",
+        "--arm id",
+    ],
+)
+def test_columns_are_for_a_log_and_not_for_a_model(model: Path, words: str) -> None:
+    told = refused("list", model, *words.split())
+    assert words.partition(" ")[0] in told
+    assert "the MODEL was fitted with its own columns" in told
+
+
+@pytest.mark.parametrize("flag", ["--all", "--raw", "--force"])
+def test_what_changes_the_file_only_needs_a_file(model: Path, flag: str) -> None:
+    assert f"{flag} changes only the file of the list; add --csv FILE" in refused("list", model, flag)
+
+
+def test_a_budget_of_the_report_needs_a_report() -> None:
+    assert "add --report FILE.html" in refused("fit", "no.csv", *COLUMNS, "--budget", "5")
+
+
+def test_a_list_with_draws_that_lacks_arms_is_warned_of(model: Path, tmp_path: Path) -> None:
+    words = ("list", model, "--budget", "8", "--csv")
+    draw = ("--random-share", "0.25")
+    outcome = call(*words, tmp_path / "few.csv", *draw)
+    assert "warning: the file has only 18 of 186 arms, so the list cannot be measured; add --all." in outcome.stderr
+    assert "states all chances" not in outcome.output
+    fields = json.loads(call(*words, tmp_path / "few.csv", *draw, "--json").stdout)
+    assert any("add --all" in one for one in fields["notes"])
+    for other in ((*draw, "--all"), ()):
+        assert "add --all" not in call(*words, tmp_path / "other.csv", *other, "--force").output

@@ -220,11 +220,11 @@ def test_a_file_of_costs_is_checked_line_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["id,cost", 'a,"1,200"', "b,950"], "line 2: '1,200' in column 'cost' may be 1200 or 1.200; write 1200 or 1.2000"),
+        (["id,cost", 'a,"1,200"', "b,950"], "line 2: '1,200' in column 'cost' may be 1200 or 1.200; remove the"),
         (["id;cost", "a;1.200", "b;950"], "line 2: '1.200' in column 'cost' may be 1200 or 1.200"),
         (
             ["id;cost", "a;1.200", "b;22,50"],
-            "line 2: '1.200' in column 'cost' is not a number; the decimal sign is a comma here",
+            "line 2: '1.200' in column 'cost' is not a number; the decimal sign is a comma here; if the point",
         ),
         (["id,cost", 'a,"1,200.50"', "b,950"], "line 2: '1,200.50' in column 'cost' is not a number"),
     ],

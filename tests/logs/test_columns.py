@@ -142,7 +142,10 @@ def test_decimal_commas_are_explained_and_read(tmp_path: Path) -> None:
 def test_points_are_no_decimal_signs_where_commas_are(tmp_path: Path) -> None:
     path = csv(tmp_path, "A;1;1.200;1", "A;2;3,5;1", header="id;week;state;called")
     told = problems(read, path, states={"low": 0, "ok": 3.5}, decimal=",")
-    assert told == ["line 2: '1.200' in column 'state' is not a number; the decimal sign is a comma here"]
+    assert told == [
+        "line 2: '1.200' in column 'state' is not a number; the decimal sign is a comma here; if the point "
+        "separates thousands, remove it"
+    ]
 
 
 def test_many_readings_are_not_taken_for_states() -> None:

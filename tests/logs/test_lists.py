@@ -1,5 +1,6 @@
 """Lists that were kept are joined to the log by arm and period."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import rmab
+from rmab.common import write_table
 from rmab.errors import LogError
 
 GROUPS = {"district": ["north", "coast"] * 20}
@@ -63,3 +65,39 @@ def test_lists_that_do_not_go_with_the_log_are_refused(tmp_path: Path) -> None:
     draw("1").save(tmp_path / "1.csv", upcoming=None)
     with pytest.raises(LogError, match="an arm has a period more than once"):
         rmab.data.join_lists(read(), [tmp_path / "1.csv"] * 2)
+
+
+def write(path: Path, made: rmab.data.Decision, change: dict[str, str]) -> Path:
+    table = made.to_table(None)
+    ids = [change.get(one, one) for one in table["id"].to_pylist()]
+    write_table(table.set_column(0, "id", pa.array(ids)), path)
+    return path
+
+
+def test_ids_that_lost_their_zeros_are_refused(tmp_path: Path) -> None:
+    rows = [(f"{k:03d}", week, "ok" if (k + week) % 3 else "low", 0) for k in range(40) for week in (1, 2)]
+    table = pa.table({name: [row[k] for row in rows] for k, name in enumerate(("id", "week", "state", "called"))})
+    log = rmab.data.read_log(table, arm="id", period="week", state="state", action="called")
+    made = rmab.data.decide({f"{k:03d}": float(k) for k in range(40)}, 10, random_share=0.3, period="1")
+    for lost in (1, 40):
+        path = write(tmp_path / f"{lost}.csv", made, {f"{k:03d}": str(k) for k in range(lost)})
+        with pytest.raises(LogError) as caught:
+            rmab.data.join_lists(log, [path])
+        assert "ids differ from those of the log only in leading zeros" in str(caught.value)
+        assert f"'{lost - 1}' is '{lost - 1:03d}' there" in str(caught.value)
+    other = write(tmp_path / "other.csv", made, {"001": "x1"})
+    assert "not in the log, and are left out" in str(rmab.data.join_lists(log, [other]).notes[-2])
+
+
+def test_actions_that_differ_from_the_list_are_noted(tmp_path: Path) -> None:
+    draw("1").save(tmp_path / "1.csv", upcoming=None)
+    log = read()
+    on = set(draw("1").ids)
+    followed = np.array([t == 0 and log.arms[n] in on for n, t in zip(log.arm_of, log.period, strict=True)])
+    assert not rmab.data.join_lists(replace(log, action=followed.astype(np.int64)), [tmp_path / "1.csv"]).notes
+    note = str(rmab.data.join_lists(log, [tmp_path / "1.csv"]).notes[-1])
+    assert "differ from the list for 10 of 40 arms (10 on the list without an action, 0 not on it with one)" in note
+    assert "right column" not in note
+    note = str(rmab.data.join_lists(replace(log, action=1 - followed), [tmp_path / "1.csv"]).notes[-1])
+    assert "40 of 40 arms (10 on the list without an action, 30 not on it with one)" in note
+    assert "is it the right list, and the right column?" in note

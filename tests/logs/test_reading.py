@@ -14,6 +14,8 @@ import pytest
 import rmab
 from logs import COLUMNS, csv, problems, read, table
 
+WORDS = " (yes/no, true/false, 1/0); translate other words with a mapping (--rename)"
+
 GOOD = ("007,1,ok,yes", "007,2,low,no", "7,1,low,0", "7,2,ok,1")
 
 
@@ -60,9 +62,7 @@ def test_ragged_lines_of_another_encoding_are_told_without_noise(tmp_path: Path,
 
 def test_quoted_fields_may_hold_delimiters_and_lines(tmp_path: Path) -> None:
     path = csv(tmp_path, '"a, b",1,"o""k",yes,"two\nlines"', '"a, b",2,x,perhaps,""', header="id,week,state,called,note")
-    assert problems(read, path) == [
-        "line 4: action 'perhaps' in column 'called' is neither yes nor no (yes/no, true/false, 1/0)"
-    ]
+    assert problems(read, path) == [f"line 4: action 'perhaps' in column 'called' is neither yes nor no{WORDS}"]
     fine = csv(tmp_path, '"a, b",1,"o""k",yes,"two\nlines"', header="id,week,state,called,note")
     assert read(fine).arms == ("a, b",)
     assert read(fine).state_names == ('o"k',)
@@ -129,7 +129,7 @@ def test_everything_wrong_is_told_at_once_with_lines(tmp_path: Path) -> None:
 
 def test_rows_of_tables_are_counted_from_0() -> None:
     frame = pd.DataFrame({"id": ["a", "b"], "week": [1, 1], "state": ["x", "x"], "called": ["yes", "hm"]})
-    assert problems(read, frame) == ["row 1: action 'hm' in column 'called' is neither yes nor no (yes/no, true/false, 1/0)"]
+    assert problems(read, frame) == [f"row 1: action 'hm' in column 'called' is neither yes nor no{WORDS}"]
 
 
 def test_missing_and_doubled_columns_are_told_with_those_that_there_are(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import click
 
 from rmab.cli.logs import check_since, since_in_report
 from rmab.cli.names import checked_file, whole_number
+from rmab.cli.outputs import PAGE
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, progress, say
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
-    callback=checked_file(".html"),
+    callback=checked_file(".html", kind=PAGE),
     help="File for a report to the manager, .html.",
 )
 @since_in_report

@@ -7,6 +7,7 @@ import click
 
 from rmab.cli.logs import check_since, log_options, read_columns, since_in_report
 from rmab.cli.names import checked_file, whole_number
+from rmab.cli.outputs import MODEL, PAGE
 from rmab.cli.program import BadInput, examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -46,7 +47,8 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--clusters",
     metavar="N|auto",
     callback=_clusters,
-    help="Number of groups to form by behaviour, in place of --group; auto chooses it.",
+    help="Number of groups to form by behaviour; auto chooses it. The columns of --group are then only for `rmab list "
+    "--cap` and columns of the list.",
 )
 @click.option(
     "--gone-after",
@@ -62,19 +64,19 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".npz", ".json"),
+    callback=checked_file(".npz", ".json", kind=MODEL),
     help="File for the model, .npz or .json.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
-    callback=checked_file(".html"),
+    callback=checked_file(".html", kind=PAGE),
     help="File for a report to the manager, .html.",
 )
 @click.option(
     "--budget",
     type=whole_number(min=1),
-    help="Interventions per period in the report's plan; default: the average of the log.",
+    help="Interventions per period in the report's plan; default: the average of the log. Needs --report.",
 )
 @since_in_report
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
@@ -99,6 +101,8 @@ def fit(
     `rmab list` for the next list.
     """
     check_since(since, report)
+    if budget is not None and report is None:
+        raise click.UsageError("--budget is for the plan in the report; add --report FILE.html, or use `rmab list --budget`")
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to
 

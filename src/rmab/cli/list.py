@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.logs import COLUMNS, ROLES, log_options, read_columns, since_option
-from rmab.cli.names import checked_file, keep_apart, pairs, whole_number
+from rmab.cli.names import checked_file, given_options, keep_apart, pairs, whole_number
+from rmab.cli.numbers import Number
+from rmab.cli.outputs import LIST, check_draws
 from rmab.cli.program import examples
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -72,7 +74,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @log_options(required=False)
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     help="Number of interventions, or with --cost the amount to spend; default: the average number in the log.",
 )
 @click.option(
@@ -81,7 +83,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     help="File with the cost of an intervention for each arm: columns id and cost.",
 )
 @click.option("--horizon", type=whole_number(min=1), default=26, show_default=True, help="Number of periods to plan ahead.")
-@click.option("--for", "when", default="", metavar="PERIOD", help="Period of the list, in the format of the log.")
+@click.option(
+    "--for", "when", default="", metavar="PERIOD", help="Period of the list, written as in the log or in the output."
+)
 @click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods.")
 @click.option(
     "--must", multiple=True, metavar="IDS", callback=ids_of, help="Ids to put on the list, or @FILE with one id per line."
@@ -97,7 +101,7 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 )
 @click.option(
     "--random-share",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.0,
     help="Share of the places to draw at random, so that the effect can be measured; more than 0.5 counts as 0.5.",
 )
@@ -116,12 +120,13 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
     "--csv",
     "out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".csv", ".parquet", ".xlsx"),
+    callback=checked_file(".csv", ".parquet", ".xlsx", kind=LIST),
     help="File for the list, .csv, .xlsx or .parquet.",
 )
 @since_option
 @click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, as `rmab measure` needs them.")
 @raw_option
+@click.option("--force", is_flag=True, help="Replace FILE even if it has random draws that the new list does not repeat.")
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
     model: Path | None,
@@ -131,6 +136,7 @@ def weekly(
     out: Path | None,
     everybody: bool,
     raw: bool,
+    force: bool,
     machine: bool,
     **options: Any,
 ) -> None:
@@ -141,17 +147,25 @@ def weekly(
     """
     from rmab.data import decide
 
+    context = click.get_current_context()
+    if out is None and (alone := given_options(context, ("everybody", "raw", "force"))):
+        raise click.UsageError(f"{' and '.join(alone)} changes only the file of the list; add --csv FILE")
     given = [model, log, *(options[name] for name in ("cost", "since", "rename"))]
-    keep_apart(out, *given, *click.get_current_context().meta.get(READ, []))
+    keep_apart(out, *given, *context.meta.get(READ, []))
     columns, reward = {name: options.pop(name) for name in COLUMNS}, options.pop("reward")
     with alone_on_stdout(machine), waiting(f"planning {model or log}"):
         found = decide(_find_model(model, log, columns, reward), period=when, **options)
         if out is not None:
+            if not force:
+                encoding = None if found.dialect is None else found.dialect.encoding
+                check_draws(out, found.to_table(None if everybody else upcoming), encoding)
             found.save(out, None if everybody else upcoming, raw=raw)
+    warnings = [] if out is None or everybody else _warn_of_missing(found, upcoming, options["random_share"])
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
-        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "changes": changes, "rows": rows})
+        fields = {"for": found.period, "unit": found.words.unit, "notes": (*found.notes, *warnings), "changes": changes}
+        print_json({**fields, "rows": rows})
         return
     _print_list(found, upcoming, out)
     if out is not None:
@@ -159,13 +173,26 @@ def weekly(
         after = found.to_table(upcoming).num_rows - int(found.active.sum())
         held += f" and {after:,} others after them (action: no)" if after and not everybody else ""
         say(f"The list is in {out}: {held}.")
+    for one in warnings:
+        say(f"warning: {one}.", err=True)
+
+
+def _warn_of_missing(found: "Decision", upcoming: int, share: float) -> list[str]:
+    """Return a warning if the file of a list with random places lacks arms, whose chances measuring needs."""
+    held = found.to_table(upcoming).num_rows
+    if share == 0 or held == len(found.arms):
+        return []
+    return [f"the file has only {held:,} of {len(found.arms):,} arms, so the list cannot be measured; add --all"]
 
 
 def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], reward: dict[str, float]) -> "Fit":
     """Load the model of a file, or fit one to a log."""
     given = [name for name in ROLES if columns[name] is not None]
-    if (model is None) == (log is None) or (model is not None and (given or reward)):
+    if (model is None) == (log is None):
         raise click.UsageError("give either MODEL, or --log with its columns")
+    if model is not None and (alone := given_options(click.get_current_context(), (*COLUMNS, "reward"))):
+        what = f"{', '.join(alone)}: the MODEL was fitted with its own columns and rewards"
+        raise click.UsageError(f"{what}; leave this out, fit again, or give --log in place of MODEL")
     if log is not None and len(given) < len(ROLES):
         raise click.UsageError("--log needs --arm, --period, --state and --action")
     from rmab.data import Fit, fit

@@ -20,6 +20,8 @@ from rmab.cli.live_group import (
 )
 from rmab.cli.logs import names_of, rename_option
 from rmab.cli.names import checked_file, pairs, whole_number
+from rmab.cli.numbers import Number
+from rmab.cli.outputs import FORM, check_all
 from rmab.cli.screen import print_json, print_table, say
 from rmab.errors import many
 
@@ -46,14 +48,14 @@ def _settings(function: Command) -> Command:
         click.option("--floor", type=whole_number(min=1), help="Put everybody on the list at least every N periods."),
         click.option(
             "--control",
-            type=click.FloatRange(0, 1),
+            type=Number(0, 1),
             default=0.0,
             help="Share of the arms in a control group. They get a place only if somebody adds them (`override`) or "
             "--floor requires it.",
         ),
         click.option(
             "--random-share",
-            type=click.FloatRange(0, 1),
+            type=Number(0, 1),
             default=0.1,
             show_default=True,
             help="Share of the places to draw at random.",
@@ -200,7 +202,7 @@ def budget(store: str, name: str | None, budget: int | None, single: dict[str, f
     "--csv",
     "out",
     type=click.Path(path_type=Path),
-    callback=checked_file(".csv", ".xlsx", ".parquet"),
+    callback=checked_file(".csv", ".xlsx", ".parquet", kind=FORM),
     help="File for the list, a form with the empty columns executed and state: .csv, .xlsx or .parquet.",
 )
 @click.option(
@@ -244,10 +246,12 @@ def ask(
         found = p.ask(period, skip=skip, issued=issued)
         later = p.ask_ahead(ahead) if ahead else ()
     if out is not None:
-        write_table(list_table(found, everybody=everybody), out, raw=False)
-        for one in later:
-            label = one.decision.period.replace(":", "")
-            write_table(list_table(one.decision, everybody=everybody), out.with_stem(f"{out.stem}-{label}"), raw=False)
+        labels = [one.decision.period.replace(":", "") for one in later]
+        ahead_of = [out.with_stem(f"{out.stem}-{label}") for label in labels]
+        check_all(ahead_of, FORM)
+        lists = (found, *(one.decision for one in later))
+        for made, place in zip(lists, (out, *ahead_of), strict=True):
+            write_table(list_table(made, everybody=everybody), place, raw=False)
     if machine:
         print_json({"for": found.period, "notes": found.notes, "rows": [vars(one) for one in found.rows()]})
         return

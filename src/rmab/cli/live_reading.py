@@ -9,6 +9,7 @@ import click
 from rmab.cli.list import raw_option
 from rmab.cli.live_group import command, json_option, open_existing_store, open_programme
 from rmab.cli.names import checked_file
+from rmab.cli.outputs import EXPORT, PAGE
 from rmab.cli.screen import print_json, print_table, say
 
 SHOWN = 20  # maximum number of printed rows
@@ -49,7 +50,7 @@ def benefit(store: str, name: str | None, fallback: bool, machine: bool) -> None
 
 
 @command()
-@click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".html"))
+@click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".html", kind=PAGE))
 def report(store: str, name: str | None, file: Path) -> None:
     """Write a page to FILE: status, benefit, and who gets places."""
     with open_programme(store, name) as p:
@@ -114,7 +115,7 @@ def backup(store: str, file: Path) -> None:
 
 
 @command()
-@click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet"))
+@click.argument("file", type=click.Path(path_type=Path), callback=checked_file(".csv", ".xlsx", ".parquet", kind=EXPORT))
 @raw_option
 def export(store: str, name: str | None, file: Path, raw: bool) -> None:
     """Write one row per arm and decided period to FILE, for analysis with other tools."""

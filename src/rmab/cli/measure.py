@@ -8,6 +8,7 @@ import click
 
 from rmab.cli.logs import log_options, names_of, read_columns
 from rmab.cli.names import whole_number
+from rmab.cli.numbers import Number, suggest_number
 from rmab.cli.program import command
 from rmab.cli.screen import alone_on_stdout, print_json, print_table, say, waiting
 
@@ -42,7 +43,7 @@ GAINS = ("all", "chosen", "others")
 @click.option(
     "--after", type=click.IntRange(0, 1), default=1, show_default=True, help="Number of periods from decision to outcome."
 )
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
+@click.option("--alpha", type=Number(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
               help="Largest probability that any interval, at any time, misses the true value.")  # fmt: skip
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def measure(
@@ -62,10 +63,11 @@ def measure(
         read = read_columns(log, **columns)
         joined = join_lists(read, lists, encoding=columns["encoding"]) if lists else read
         found = measure_log(joined, reward=reward or None, after=after, alpha=alpha)
+    notes = [str(one) for one in joined.notes[len(read.notes) :]]
     if machine:
-        print_json(_fields(found))
+        print_json({**_fields(found), "notes": notes})
         return
-    for sentence in (*found.sentences(), *joined.notes[len(read.notes) :]):
+    for sentence in (*found.sentences(), *notes):
         say(f"- {sentence}.")
 
 
@@ -87,7 +89,9 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     try:
         return [float(one) for one in names_of(ctx, param, values)]
     except ValueError as error:
-        raise click.BadParameter(f"expected numbers such as 0.1,0.2, got {','.join(values)!r}", ctx, param) from error
+        hint = suggest_number(values[0]) if values[0].endswith("%") else ""
+        hint = f"; write {hint} for {values[0]}" if hint else ""
+        raise click.BadParameter(f"expected numbers such as 0.1,0.2, got {','.join(values)!r}{hint}", ctx, param) from error
 
 
 @command(
@@ -99,7 +103,7 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 )
 @click.option(
     "--effect",
-    type=float,
+    type=Number(),
     required=True,
     help="Effect of being on the list (having a place) on the outcome: 0.1 means 10 more good outcomes in 100.",
 )
@@ -115,19 +119,29 @@ def _shares(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 )
 @click.option(
     "--others",
-    type=float,
+    type=Number(),
     default=0.0,
     show_default=True,
     help="Effect of a place on arms that are on the list only because they were drawn at random.",
 )
-@click.option("--rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
+@click.option("--rate", type=Number(0, 1), default=0.5, show_default=True,
               help="Probability of a good outcome without a place.")  # fmt: skip
-@click.option("--deviation", type=float, help="Standard deviation of an outcome that is not yes or no; replaces --rate.")
 @click.option(
-    "--recorded", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Share of outcomes that are recorded."
+    "--deviation", type=Number(min=0), help="Standard deviation of an outcome that is not yes or no; replaces --rate."
 )
 @click.option(
-    "--power", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Probability of showing the effect."
+    "--recorded",
+    type=Number(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Share of outcomes that are recorded.",
+)
+@click.option(
+    "--power",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.8,
+    show_default=True,
+    help="Probability of showing the effect.",
 )
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def power(effect: float, shares: list[float], rate: float, deviation: float | None, machine: bool, **design: Any) -> None:
@@ -139,6 +153,10 @@ def power(effect: float, shares: list[float], rate: float, deviation: float | No
     """
     from rmab.estimation.power import estimate_power
 
+    if effect <= 0 or (deviation is None and effect >= 1):
+        limit, points = ("" if deviation is not None else " and below 1"), f"; for {effect:g} points write {effect / 100:g}"
+        hint = points if 1 < effect < 100 else ""
+        raise click.BadParameter(f"expected an effect above 0{limit}, got {effect:g}{hint}", param_hint="'--effect'")
     design |= {"rate": rate} if deviation is None else {"deviation": deviation}
     found = estimate_power(effect, shares=shares or None, **design)
     if machine:

@@ -5,13 +5,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from rmab.cli.outputs import Output, check_replaceable, is_same_file
 from rmab.common import SUFFIXES, nearest
 
 
-def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Return a callback that rejects a file that cannot be written, before any work starts."""
+def checked_file(
+    *suffixes: str, kind: Output | None = None
+) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Return a callback that rejects a file that cannot be written, before any work starts.
+
+    With `kind`, an existing file must be of this kind, so that none is replaced that the command cannot have written.
+    """
 
     def checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
         if value is None or ctx.resilient_parsing:
@@ -28,6 +35,8 @@ def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Pa
 
         try:
             check_writable(value)
+            if kind is not None:
+                check_replaceable(value, kind)
         except FileError as error:
             raise click.BadParameter(str(error), ctx, param) from error
         return value
@@ -37,11 +46,16 @@ def checked_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Pa
 
 def keep_apart(out: Path | None, *read: Path | str | None) -> None:
     """Raise UsageError if the output would replace a file that the command reads."""
-    if out is None or not out.exists():
-        return
     for one in read:
-        if one is not None and Path(one).exists() and out.samefile(one):
+        if out is not None and one is not None and is_same_file(out, one):
             raise click.UsageError(f"{out}: the command reads this file; write to another one")
+
+
+def given_options(ctx: click.Context, names: Iterable[str]) -> list[str]:
+    """Return the options of these parameters that the command line has, as they are written: '--group'."""
+    chosen = set(names)
+    there = [one for one in ctx.command.params if one.name in chosen and isinstance(one, click.Option)]
+    return [one.opts[0] for one in there if ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE]
 
 
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
@@ -122,9 +136,10 @@ def pairs_option(*names: str, help: str, metavar: str = "KEY=VALUE") -> Callable
     return click.option(*names, multiple=True, metavar=metavar, callback=key_values, help=help)
 
 
-def file_option(name: str, *suffixes: str, help: str) -> Callable[[Command], Command]:
-    """Return an option for an output file whose name ends in one of these suffixes."""
-    return click.option(name, type=click.Path(path_type=Path, dir_okay=False), callback=checked_file(*suffixes), help=help)
+def file_option(name: str, *suffixes: str, kind: Output, help: str) -> Callable[[Command], Command]:
+    """Return an option for an output file of this kind, whose name ends in one of these suffixes."""
+    check = checked_file(*suffixes, kind=kind)
+    return click.option(name, type=click.Path(path_type=Path, dir_okay=False), callback=check, help=help)
 
 
 def _tasks() -> list[str]:

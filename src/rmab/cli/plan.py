@@ -9,6 +9,7 @@ import click
 
 from rmab.cli.models import Model, model_arguments
 from rmab.cli.names import file_option, pairs_option, whole_number
+from rmab.cli.outputs import POLICY
 from rmab.cli.program import BadInput, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, say, waiting
 from rmab.common import SUFFIXES
@@ -50,7 +51,7 @@ DIGITS = 5  # of the best reward; all numbers of the table have as many decimals
     help="Maximum number of simulated episodes per candidate.",
 )
 @click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds; nothing new is started after it.")
-@file_option("--save", *SUFFIXES, help="File for the best policy, .npz or .json.")
+@file_option("--save", *SUFFIXES, kind=POLICY, help="File for the best policy, .npz or .json.")
 def plan(
     model: Model,
     candidates: tuple[str, ...],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rmab.cli.names import LEARNER, TASK, file_option, pairs_option, seed_option, whole_number
+from rmab.cli.outputs import RUN
 from rmab.cli.program import Failure, command
 from rmab.cli.screen import alone_on_stdout, number, print_json, print_table, progress
 
@@ -52,7 +53,7 @@ COMPARATORS = {
     help="Which rewards the learner observes: those of visited pairs of state and action, of visited pairs with action 1, "
     "or all. Default: as the task says, or what the learner needs.",
 )
-@file_option("--save", ".parquet", ".csv", help="Write one row per episode to FILE, .parquet or .csv.")
+@file_option("--save", ".parquet", ".csv", kind=RUN, help="Write one row per episode to FILE, .parquet or .csv.")
 @click.option("--json", "machine", is_flag=True, help="Print the summary as JSON.")
 def run(
     task: str,

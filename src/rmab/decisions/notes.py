@@ -35,8 +35,8 @@ def write_notes(
         chosen = int((choice.rule == INDEX).sum()) + out
         most = " (at most half are)" if out == chosen // 2 < rules.random else ""
         notes.append(
-            f"left out at random: {out} of those chosen{most}; drawn from the others: {drawn}. The list "
-            "states all chances, so that what it brings can be measured"
+            f"left out at random: {out} of those chosen{most}; drawn from the others: {drawn}. To "
+            "measure what the list brings, keep the chances of all arms"
         )
     elif random_share > 0:
         why = f"the random share of {rules.budget} places is less than half a place"

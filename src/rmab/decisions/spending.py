@@ -8,7 +8,6 @@ so which of them a draw picks changes nothing for the others. Of equal index and
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -23,13 +22,12 @@ from rmab.decisions.lottery import CERTAIN, Outcomes, list_outcomes
 from rmab.errors import ModelError
 from rmab.logs.columns import encode, find_decimal, parse_numbers, plain_word
 from rmab.logs.findings import Findings, list_some, quote
-from rmab.logs.header import Source
 from rmab.logs.slips import suggest_spelling
 from rmab.logs.source import open_source
+from rmab.logs.thousands import refuse_thousands
 
 ROUNDING = 1e-9  # relative tolerance of a budget
 SPREAD = 1e-6  # least cost relative to the largest that fits the budget; a plan has no more digits
-THOUSANDS = re.compile(r"\s*[1-9]\d{0,2}[.,]\d{3}\s*")  # 1,200
 MANY = 1000  # outcomes; from then on ties are broken by the order of kinds under different caps
 
 Costs = ArrayLike | Mapping[str, float] | str | os.PathLike[str]
@@ -87,7 +85,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
     ids = [words[k] for k in codes]
     decimal = find_decimal(source.columns["cost"])
     cost = parse_numbers(source.columns["cost"], "cost", decimal, findings)
-    _refuse_thousands(source, decimal, findings)
+    refuse_thousands(source.columns["cost"], "cost", decimal, source.dialect.delimiter, findings)
     findings.stop()
     if empty := [k for k, one in enumerate(ids) if not one or np.isnan(cost[k])]:
         findings.add("a line needs an id and a cost", empty)
@@ -96,21 +94,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, float]:
         findings.add("duplicate id", twice)
     findings.stop()
     return dict(zip(ids, cost.tolist(), strict=True))
-
-
-def _refuse_thousands(source: Source, decimal: str, findings: Findings) -> None:
-    """Add a finding where a sign in the costs may separate thousands: every number with it has three digits after it.
-
-    A point does so where the file separates columns otherwise than by commas, as programs with a decimal comma write it.
-    """
-    values, codes = encode(source.columns["cost"])
-    signed = [k for k, one in enumerate(values) if isinstance(one, str) and decimal in one]
-    if (decimal == "." and source.dialect.delimiter == ",") or not all(THOUSANDS.fullmatch(values[k]) for k in signed):
-        return
-    for k in signed[:1]:
-        whole, part = values[k].replace(decimal, "").strip(), values[k].replace(decimal, ".").strip()
-        what = f"{quote(values[k])} in column 'cost' may be {whole} or {part}; write {whole} or {part}0"
-        findings.add(what, np.flatnonzero(np.isin(codes, signed)))
 
 
 def take_fitting(

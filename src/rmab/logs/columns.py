@@ -6,6 +6,7 @@ Text is compared value by value, not row by row: a million rows have few differe
 from __future__ import annotations
 
 import math
+import re
 from datetime import date
 from typing import Any
 
@@ -23,6 +24,10 @@ YES = {"yes", "y", "true", "t", "1", "1.0", "on"}
 NO = {"no", "n", "false", "f", "0", "0.0", "off"}
 UNKNOWN = "(unknown)"
 NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+GROUPS = re.compile(  # 2,427.6 and 1.047.250: several signs
+    r"[+-]?\d{1,3}(?:(?:(?P<one>[.,'\s\u2019])\d{3})(?:(?P=one)\d{3})*(?P<sign>(?!(?P=one))[.,])\d+"
+    r"|(?P<two>[.,])\d{3}(?:(?P=two)\d{3})+|(?:['\s\u2019]\d{3})+)"
+)
 FEW = 200  # groups that are compared with each other
 
 
@@ -80,6 +85,12 @@ def _trim(values: list[Any], codes: IntArray) -> tuple[list[Any], IntArray]:
     return [value for _, value in places], np.asarray(moved[codes])
 
 
+def has_copies(columns: dict[str, Any]) -> bool:
+    """Return whether two rows agree in all columns that are read."""
+    rows = list(zip(*(encode(one)[1].tolist() for one in columns.values()), strict=True))
+    return len(set(rows)) < len(rows)
+
+
 def parse_arms(values: list[Any], codes: IntArray, column: str, findings: Findings) -> list[str]:
     """Return the ids as text: whole numbers without a point; other types are refused."""
     empty = np.flatnonzero(codes < 0)
@@ -109,6 +120,7 @@ def parse_actions(values: list[Any], codes: IntArray, column: str, findings: Fin
             meaning[k] = 0
         elif word not in MISSING:
             what = f"action {quote(one)} in column {quote(column)} is neither yes nor no (yes/no, true/false, 1/0)"
+            what += "; translate other words with a mapping (--rename)"
             wrong.append((k, what))
     findings.add_each(codes, wrong)
     return np.asarray(meaning[codes])
@@ -160,13 +172,26 @@ def _from_text(column: Any, name: str, decimal: str, findings: Findings) -> Floa
         if found is not None:
             numbers[k] = found
         elif one.casefold() not in MISSING:
-            hint = (
-                "; where the decimal sign is a comma, say decimal=',' (--decimal ,)" if decimal == "." and "," in one else ""
-            )
-            hint += "; the decimal sign is a comma here" if decimal == "," and "." in one else ""
-            wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{hint}"))
+            wrong.append((k, f"{quote(one)} in column {quote(name)} is not a number{_number_hint(one, decimal)}"))
     findings.add_each(codes, wrong)
     return np.asarray(numbers[codes])
+
+
+def _number_hint(text: str, decimal: str) -> str:
+    """Return what to do about a text that is no number with this decimal sign; empty if it looks like none at all."""
+    if (percent := text.removesuffix("%").strip()) != text and (share := number_of(percent, decimal)) is not None:
+        return f"; write {share / 100:g} for {text}"
+    comma, remove = "say decimal=',' (--decimal ,)", "remove the separators of thousands"
+    if found := GROUPS.fullmatch(text):
+        sign, bare = found["sign"], "".join(one for one in text if one.isdigit() or one in f"+-{found['sign'] or ''}")
+        if not sign or sign == decimal:
+            return f"; {remove}: {bare}"
+        return f"; {remove}: {bare}, and {comma if sign == ',' else 'leave out --decimal , (the decimal sign is a point)'}"
+    other = "," if decimal == "." else "."
+    if number_of(text, other) is None:
+        return ""
+    cure = f"where the decimal sign is a comma, {comma}" if decimal == "." else "the decimal sign is a comma here"
+    return f"; {cure}; if the {'comma' if other == ',' else 'point'} separates thousands, remove it"
 
 
 def find_decimal(column: Any) -> str:

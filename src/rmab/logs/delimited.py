@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 from rmab.common import Dialect, IntArray
 from rmab.errors import FileError, LogError
 from rmab.logs.findings import Note
-from rmab.logs.header import Source, check_columns
+from rmab.logs.header import TITLES, Source, check_columns
 
 DELIMITERS = ",;\t|"
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -59,7 +59,8 @@ class CsvText:
 
     def source(self, wanted: list[str]) -> Source:
         """Return the wanted columns, as text."""
-        few = "the first line must contain the names of the columns, separated by commas, semicolons, tabs or |"
+        few = "the first line must contain the names of the columns, separated by commas, semicolons, tabs or |; "
+        few += TITLES
         check_columns(str(self.path), self.header, wanted, few if len(self.header) < 3 else "")
         names = [str(k) for k in range(len(self.header))]
         places = {one: names[self.header.index(one)] for one in wanted}

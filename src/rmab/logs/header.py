@@ -13,6 +13,7 @@ from rmab.common import PLAIN_DIALECT, Dialect, IntArray
 from rmab.errors import LogError
 from rmab.logs.findings import Note, list_some, quote
 
+TITLES = "if there are rows above the header, delete them"
 ALIKE = 3  # columns that differ by a number only, such as week1, week2, week3, look like a wide table
 
 
@@ -44,7 +45,9 @@ def check_columns(name: str, there: list[str], wanted: list[str], hint: str = ""
             wrong.append(f"{count} columns are called {quote(column)}; keep one, or rename the others")
     if not wrong:
         return
-    wrong.append(f"available: {list_some(there, 30)}" if there else "the file has no columns")
+    if there.count("") > len(there) / 2:
+        wrong.append(TITLES)
+    wrong.append(f"available: {list_some([one for one in there if one], 30)}" if there else "the file has no columns")
     if hint:
         wrong.append(hint)
     if wide := _wide(there):

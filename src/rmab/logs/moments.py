@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 WEEK = re.compile(r"(\d{4})-?W(\d{1,2})", re.IGNORECASE)
+WEEK_OF = re.compile(r"(?:KW|CW|W|Wk|Week|Woche)\.?\s*(\d{1,2})(?:\s*[/ -]\s*(\d{4}))?", re.IGNORECASE)  # KW 2, KW 2/2026
 MONTH = re.compile(r"(\d{4})-(\d{1,2})")
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0+)?")
 DOTTED = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})")
@@ -60,6 +61,8 @@ def _from_text(text: str) -> Moment:
         slashed = re.fullmatch(r"\d{1,4}[./ -]\d{1,2}[./ -]\d{1,4}\.?", text)
         hint = "write dates as 2024-03-12: this can be read in two ways"
         iso = re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", text)
+        if week := WEEK_OF.fullmatch(text):
+            slashed, hint = week, f"write the year, too: {week[2] or date.today().year}-W{int(week[1]):02d}"
         return Moment("", why=str(error) if iso else hint if slashed else "")
     return Moment("date", when.date().toordinal()) if len(text) <= 10 else _time(when)
 

@@ -79,12 +79,23 @@ class Periods:
 
     def find(self, label: str) -> int:
         """Return the period that is written like this: the last one, or one of the next hundred; ModelError otherwise."""
-        last = self.count - 1
+        last, text = self.count - 1, str(label).strip()
+        given = self._of_kind(parse_moment(text))
         for period in range(last, last + AHEAD):
-            if self.label(period) == str(label).strip():
+            own = self.label(period)
+            if own == text or (given is not None and given == self._of_kind(parse_moment(own))):
                 return period
         near = f"{self.label(last)}, the last of the log, {self.label(last + 1)}, or one after it"
-        raise ModelError(f"period must be {near}, written in the same way, got {quote(label)}", field="period")
+        raise ModelError(f"period must be {near}, written like this or as in the log, got {quote(label)}", field="period")
+
+    def _of_kind(self, moment: Moment) -> tuple[str, int] | None:
+        """Return the kind and place of a moment, of times the date where that counts; None if it is none."""
+        if self.kind in ("date", "month") and moment.local is not None:
+            moment = Moment("date", moment.local.toordinal())
+        if self.kind == "month" and moment.kind == "date":
+            day = date.fromordinal(moment.at)
+            return "month", 12 * day.year + day.month - 1
+        return (moment.kind, moment.at) if moment.kind else None
 
     @property
     def every(self) -> str:

@@ -16,6 +16,7 @@ from rmab.logs.columns import (
     empty_cells,
     encode,
     find_decimal,
+    has_copies,
     parse_actions,
     parse_arms,
     parse_group,
@@ -30,6 +31,7 @@ from rmab.logs.renaming import Renames, rename_values
 from rmab.logs.slips import check_actions, check_ids, check_names
 from rmab.logs.source import open_source
 from rmab.logs.states import States, parse_states
+from rmab.logs.thousands import refuse_thousands
 
 LARGEST = 1e150  # reading at which a state begins
 WORDS = {  # what an action is called, by the name of its column
@@ -209,6 +211,9 @@ def _assemble(
     for name in extra.keys() & {"reward", "chance"}:
         sign = find_decimal(columns[extra[name]]) if name == "chance" else decimal
         numbers[name] = parse_numbers(columns[extra[name]], extra[name], sign, findings)
+    readings = [roles["state"]] if isinstance(states, Mapping) else []
+    for one in [*readings, *(extra[name] for name in extra if name == "reward")]:
+        refuse_thousands(columns[one], one, decimal, source.dialect.delimiter, findings)
     if "reached" in extra:
         numbers["reached"] = _parse_reached(columns[extra["reached"]], actions, extra["reached"], findings)
     if "chance" in extra:
@@ -223,6 +228,8 @@ def _assemble(
     order, twice = _sort_records(codes, found[1], ids, found[0].label, findings)
     if twice and found[0].kind == "number" and found[0].unit == "week" and found[0].count <= 53:
         findings.add("where weeks begin at 1 again every year, write the year, too: 2024-W11")
+    if twice and has_copies(columns):
+        findings.add("some of these rows are copies; delete them (in a spreadsheet: Remove Duplicates)")
     findings.stop()
     check_ids(ids, codes, found[1], roles["arm"], findings)
     check_actions(found[1], actions, found[0], roles["action"], findings)

@@ -49,9 +49,11 @@ def rename_values(source: Source, given: Renames, log: Findings) -> Source:
     for name in dict.fromkeys(one.column for one in several if one.column in columns):
         mine = [one for one in several if one.column == name]
         columns[name], absent = _rename(columns[name], {one.old: one.new for one in mine})
+        _refuse_spellings(mine, absent, _rename_words(source.columns[name]), findings)
         if unused := [one for one in mine if one.old in absent]:
             shown = list_some([quote(one.old) for one in unused], 5)
             findings.note(f"{quote(name)} never is {shown}: nothing to rename", [one.line for one in unused])
+    findings.stop()
     for note in findings.notes:
         log.note(f"{findings.name}: {note}")
     return replace(source, columns=columns)
@@ -87,6 +89,21 @@ def _read(given: Renames) -> tuple[list[Rename], Findings]:
             findings.add(f"{quote(one.old)} in {quote(one.column)} has two new names", [before.line, one.line])
     findings.stop()
     return found, findings
+
+
+def _rename_words(column: Any) -> list[str]:
+    """Return the different values of a column as text."""
+    return [plain_word(one) for one in encode(column)[0]]
+
+
+def _refuse_spellings(lines: list[Rename], absent: set[str], words: list[str], findings: Findings) -> None:
+    """Refuse lines whose value the log has in other capitals only, and that no other line renames."""
+    named = {one.old for one in lines}
+    spelled = {one.casefold(): one for one in words if one not in named}
+    for one in lines:
+        if one.old in absent and (near := spelled.get(one.old.casefold())):
+            where = f"in column {quote(one.column)} of the log"
+            findings.add(f"{quote(one.old)} is {quote(near)} {where}; write it in the same capitals", [one.line])
 
 
 def _rename(column: Any, table: dict[str, str]) -> tuple[Any, set[str]]:

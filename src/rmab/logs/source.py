@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rmab.common import IntArray, check_memory
+from rmab.common.files import read_file
 from rmab.errors import FileError, LogError, ModelError
 from rmab.logs.delimited import CsvText
 from rmab.logs.findings import Note, list_some, quote
 from rmab.logs.header import Source, check_columns
-from rmab.logs.workbook import PIECE, TIMES, check_unpacked, read_workbook
+from rmab.logs.workbook import PIECE, TIMES, check_unpacked, describe_sheets, read_workbook, read_workbook_header
 
 MARKS = (  # that of UTF-32 begins as that of UTF-16 does
     (codecs.BOM_UTF8, "utf-8"),
@@ -52,6 +53,20 @@ def open_source(given: object, wanted: list[str], encoding: str | None) -> Sourc
     if hasattr(given, "__arrow_c_stream__"):
         return _from_arrow(pa.table(given), "the table", wanted)
     raise ModelError(f"a log is a path (.csv, .csv.gz, .parquet), a DataFrame or an Arrow table, not {type(given).__name__}")
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a file, also if it has no rows; LogError or FileError where it is no table."""
+    content = read_file(path)
+    if content.startswith(b"PAR1"):
+        try:
+            return tuple(pq.read_schema(pa.BufferReader(content)).names)
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"{path}: not a readable Parquet file ({error!s:.200})") from error
+    if content.startswith(SPREADSHEETS[0]):
+        return read_workbook_header(str(path), content)
+    text, _ = _in_utf8(path, content, None)
+    return tuple(CsvText(path, text.decode("utf-8", "replace").encode()).header)
 
 
 def _same(rows: IntArray) -> IntArray:
@@ -138,6 +153,8 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
     check_memory(f"{path}: its text", TIMES * len(content))
     if content.startswith(SPREADSHEETS[0]) and path.suffix.lower() == ".xlsx":
         return _from_workbook(path, content, wanted)
+    if content.startswith(SPREADSHEETS[0]) and b"xl/workbook" in content:
+        raise FileError(f"{path}: this is an .xlsx workbook; rename the file, so that its name ends in .xlsx")
     if content.startswith(SPREADSHEETS):
         raise FileError(f"{path}: this spreadsheet format is not supported; save the sheet as .xlsx or CSV (UTF-8)")
     text, written = _in_utf8(path, content, encoding)
@@ -148,7 +165,7 @@ def _from_file(path: Path, wanted: list[str], encoding: str | None) -> Source:
 def _from_workbook(path: Path, content: bytes, wanted: list[str]) -> Source:
     """Return columns of the first sheet; a column of several types is text, and midnight is a date."""
     sheet = read_workbook(str(path), content)
-    check_columns(str(path), list(sheet), wanted)
+    check_columns(str(path), list(sheet), wanted, describe_sheets(content))
     columns = {}
     for name in wanted:
         values = [one.date() if isinstance(one, datetime) and one.time() == time() else one for one in sheet[name]]

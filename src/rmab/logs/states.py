@@ -30,6 +30,11 @@ def parse_states(
         states = _find_order(column)
     values, codes = encode(column)
     words = [UNKNOWN if str(one).casefold() in MISSING else plain_word(one) for one in values]
+    unseen = [k for k, one in enumerate(words) if one == UNKNOWN and values[k] != UNKNOWN]
+    if unseen:
+        shown = list_some([quote(values[k]) for k in unseen], 3)
+        rows = np.flatnonzero(np.isin(codes, unseen))
+        findings.note(f"{shown} in column {quote(name)} is read as: not seen; if it is a state, rename it (--rename)", rows)
     if states is not None:
         return _match_names(words, codes, [str(one) for one in states], findings)
     known = sorted({one for one in words if one != UNKNOWN})

@@ -8,7 +8,8 @@ from zipfile import ZipFile
 
 from rmab.common import check_memory, in_words, require
 from rmab.errors import FileError, LogError, ModelError
-from rmab.logs.findings import Note, list_some
+from rmab.logs.findings import Note, list_some, quote
+from rmab.logs.header import TITLES
 
 PIECE, RATIO = 1 << 26, 200  # bytes; a log in an archive unpacks to fewer times its size
 TIMES = 4  # memory that reading takes, in sizes of the text
@@ -16,6 +17,42 @@ TIMES = 4  # memory that reading takes, in sizes of the text
 
 def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
     """Return the columns of the first sheet of a workbook; FileError or LogError where it is none."""
+    rows = _rows(name, content)
+    unknown = _find_uncalculated(content, rows) if _has_formulas(content) else []
+    if unknown:
+        what = "a formula without a stored result; open the file in a spreadsheet program, save it, and try again"
+        raise LogError(name, [Note(f"{list_some(unknown)}: {what}")])
+    while rows and all(one is None for one in rows[-1]):
+        rows.pop()
+    if len(rows) < 2:
+        others = describe_sheets(content)
+        raise LogError(name, [Note(f"the first sheet has no rows below a header{f'; {others}' if others else ''}")])
+    header = {k: str(one).strip() for k, one in enumerate(rows[0]) if one is not None}
+    wide = [n for n, row in enumerate(rows[1:], 2) if any(one is not None and k not in header for k, one in enumerate(row))]
+    if wide or len(set(header.values())) < len(header):
+        unnamed = f"a cell in a column without a name in the first line; {TITLES}"
+        what = unnamed if wide else "two columns have the same name"
+        raise LogError(name, [Note(what, tuple(wide))])
+    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
+
+
+def describe_sheets(content: bytes) -> str:
+    """Return which sheet of a workbook is read, if it has several, for a hint."""
+    from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
+
+    first, *others = load_workbook(io.BytesIO(content), read_only=True).sheetnames
+    shown = list_some([quote(one) for one in others], 3)
+    return f"only the first sheet, {quote(first)}, is read, and not {shown}; move the log to the front" if others else ""
+
+
+def read_workbook_header(name: str, content: bytes) -> tuple[str, ...]:
+    """Return the texts of the first line of the first sheet; FileError where it is no workbook."""
+    rows = _rows(name, content, most=1)
+    return tuple(str(one).strip() for one in rows[0] if one is not None) if rows else ()
+
+
+def _rows(name: str, content: bytes, most: int | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of the first sheet, of them no more than `most`."""
     require("excel", "an .xlsx file")
     from openpyxl import load_workbook  # noqa: PLC0415  (an extra)
 
@@ -24,25 +61,11 @@ def read_workbook(name: str, content: bytes) -> dict[str, list[Any]]:
             check_unpacked(name, len(content), sum(one.file_size for one in packed.infolist()))
         sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # the declared size may be wrong, or include a stray cell far away
-        rows = list(sheet.iter_rows(values_only=True))
+        return list(sheet.iter_rows(values_only=True, max_row=most))
     except (FileError, ModelError):
         raise
     except Exception as error:  # whatever openpyxl raises on what is no workbook
         raise FileError(f"{name}: not readable as .xlsx ({error!s:.200})", path=name) from error
-    unknown = _find_uncalculated(content, rows) if _has_formulas(content) else []
-    if unknown:
-        what = "a formula without a stored result; open the file in a spreadsheet program, save it, and try again"
-        raise LogError(name, [Note(f"{list_some(unknown)}: {what}")])
-    while rows and all(one is None for one in rows[-1]):
-        rows.pop()
-    if len(rows) < 2:
-        raise LogError(name, [Note("the first sheet has no rows below a header")])
-    header = {k: str(one).strip() for k, one in enumerate(rows[0]) if one is not None}
-    wide = [n for n, row in enumerate(rows[1:], 2) if any(one is not None and k not in header for k, one in enumerate(row))]
-    if wide or len(set(header.values())) < len(header):
-        what = "a cell in a column without a name in the first line" if wide else "two columns have the same name"
-        raise LogError(name, [Note(what, tuple(wide))])
-    return {one: [row[k] if k < len(row) else None for row in rows[1:]] for k, one in header.items()}
 
 
 def _has_formulas(content: bytes) -> bool:
