@@ -12,11 +12,12 @@ from commands import call
 from effect_logs import play
 from logs import HEADER, read, table
 from rmab.data import Check, Evaluation, Fit, decide, estimate_effects, evaluate, run_checks
+from rmab.estimation.draws import find_design
 from rmab.estimation.gate import check_effect
 from rmab.estimation.promise import Estimate
 from rmab.estimation.reach import estimate_reach
 from rmab.estimation.scores import Records
-from rmab.estimation.selection import find_design, find_link, find_trial
+from rmab.estimation.selection import find_link, find_trial
 from rmab.estimation.sensitivity import bound_rows, rank_states
 from rmab.report.programme import render_programme
 

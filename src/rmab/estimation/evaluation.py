@@ -20,6 +20,7 @@ import numpy as np
 from rmab.common import FloatArray, as_integer, as_seed, check_memory, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
+from rmab.estimation.draws import explain_chances, find_design
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.estimation.gate import check_effect
@@ -28,7 +29,6 @@ from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.repeats import find_repeats
 from rmab.estimation.resampling import Resampler, as_replicates, interval
-from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
@@ -128,6 +128,7 @@ def evaluate(
         ranges=_ranges(world, policy, kernels, benefits, excess, key),
         logged=_logged(fit),
         design=find_design(fit),
+        undrawn=explain_chances(fit),
         repeats=find_repeats(fit, world, policy, kernels, key),
     )
 
