@@ -151,7 +151,16 @@ def weekly(
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
-        print_json({"for": found.period, "unit": found.words.unit, "notes": found.notes, "changes": changes, "rows": rows})
+        print_json(
+            {
+                "for": found.period,
+                "unit": found.words.unit,
+                "standing": found.standing or None,
+                "notes": found.notes,
+                "changes": changes,
+                "rows": rows,
+            }
+        )
         return
     _print_list(found, upcoming, out)
     if out is not None:
@@ -196,3 +205,5 @@ def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
         say(f"- {sentence}.")
     for note in found.notes:
         say(f"- {note}.")
+    if not found.standing:
+        say("- standing: not known, as the checks of the log are not in the model; `rmab fit --out` makes and stores them.")

@@ -153,7 +153,10 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
 def _ranges(
     world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], excess: FloatArray, key: int
 ) -> dict[str, tuple[Range, ...]]:
-    """Return the range of the benefit over rotation and nothing, less its bias, under selection of every strength."""
+    """Return the range of the benefit over rotation and nothing, less its bias, under selection of every strength.
+
+    Strengths are upper limits: the range of one holds those of smaller ones, and the interval, which is that of strength 1.
+    """
     mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size  # of groups, or of arms
     rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
     found: dict[str, list[Range]] = {"rotation": [], "nothing": []}
@@ -166,7 +169,9 @@ def _ranges(
         for name, several in found.items():
             over = float(excess[0] - excess[1 + BASELINES.index(name)])
             one, values = benefits[name], [end[name] - over for end in ends]
-            several.append(Range(strength, min(values) + one.low - one.value, max(values) + one.high - one.value))
+            inner = several[-1] if several else Range(1.0, one.low, one.high)
+            low, high = min(values) + one.low - one.value, max(values) + one.high - one.value
+            several.append(Range(strength, min(low, inner.low), max(high, inner.high)))
     return {name: tuple(several) for name, several in found.items()}
 
 

@@ -226,7 +226,7 @@ class Evaluation:
         return (
             f"Suppose that an unrecorded reason made both {self._an} and a good outcome up to k times as likely. Then the "
             f"estimated gain over {over}, in {self.unit}, would lie between {several[0]}, {several[1]}, and {several[2]} "
-            "(sampling error not included)."
+            "(these include the 95% interval)."
         )
 
     def _again(self, one: Repeats) -> str:
