@@ -1,5 +1,6 @@
 """`rmab list`: who gets an intervention next and why, with runners-up."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,13 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
         raise click.UsageError("--log needs --arm, --period, --state and --action")
     from rmab.data import Fit, fit
 
-    return Fit.load(model) if model is not None else fit(read_columns(log, **columns), reward=reward or None)
+    if model is not None:
+        return Fit.load(model)
+    from rmab.data import run_checks
+    from rmab.estimation.significance import PROBLEM
+
+    fitted = fit(read_columns(log, **columns), reward=reward or None)
+    return replace(fitted, problems=tuple(one.name for one in run_checks(fitted) if one.verdict == PROBLEM))
 
 
 def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
