@@ -162,7 +162,20 @@ def test_a_log_without_those_who_were_left_out_is_not_believed() -> None:
     rows = [row for row in two_weeks(200, 0.2) if row[3] == "yes" or int(row[0][1:]) % 10 == 0 or row[1] == 2]
     found = measured(rows)
     assert found.verdict == "unknown"
-    assert found.sentences()[0].startswith("problem: 100 of 120 decisions of low chances have a place, and chances say 24.")
+    words = (
+        "problem: of 120 arms with a chance of less than one half, 100 have a place; by their chances, it would be about 24."
+    )
+    assert found.sentences()[0].startswith(words)
+    assert "no estimate or interval is valid" in found.sentences()[1]
+    assert not any("The interval is valid" in one or "for each of" in one for one in found.sentences())
+    assert str(found).startswith("Measurement(unknown: problem: of 120")
+
+
+def test_parts_are_named_by_their_chances_and_not_by_who_chose() -> None:
+    """A place that a draw between equal arms gave has by = index, whatever its chance."""
+    words = " ".join(measured(two_weeks(200, 0.45)).sentences())
+    assert "where the chance of a place was less than one half (drawn, or tied for the last places)" in words
+    assert "drawn from the others" not in words
 
 
 def test_recording_that_depends_on_the_draw_is_a_problem() -> None:

@@ -12,12 +12,16 @@ from commands import call
 from effect_logs import play
 from logs import HEADER, read, table
 from rmab.data import Check, Evaluation, Fit, decide, estimate_effects, evaluate, run_checks
+from rmab.estimation.draws import find_design
+from rmab.estimation.effects import hold_together
+from rmab.estimation.evaluation import _ranges
 from rmab.estimation.gate import check_effect
 from rmab.estimation.promise import Estimate
 from rmab.estimation.reach import estimate_reach
 from rmab.estimation.scores import Records
-from rmab.estimation.selection import find_design, find_link, find_trial
+from rmab.estimation.selection import find_link, find_trial
 from rmab.estimation.sensitivity import bound_rows, rank_states
+from rmab.estimation.values import World
 from rmab.report.programme import render_programme
 
 
@@ -407,3 +411,30 @@ def test_every_verdict_that_is_not_fine_says_what_to_do() -> None:
     for fitted in (play(0.2, arms=12, weeks=6), play(0.0), play(0.25, trait=0.12), play(0.25, lost=0.4)):
         for one in run_checks(fitted, replicates=40):
             assert one.advice or one.verdict == "fine", one
+
+
+def test_a_range_holds_the_interval_and_the_ranges_of_smaller_strengths() -> None:
+    """Whatever the simulated ends are: k is an upper limit, and k = 1 is the interval."""
+    fitted = play(0.25, arms=60, weeks=15)
+    world = World.of(fitted, 10, 6)
+    kernels = world.kernels(fitted, np.asarray(fitted.kernels))
+    benefits = {
+        name: Estimate(value, value - 3.0, value + 3.0) for name, value in (("rotation", 900.0), ("nothing", -900.0))
+    }
+    found = _ranges(world, world.policy(kernels), kernels, benefits, np.zeros(5), 0)
+    for name, several in found.items():
+        low, high = benefits[name].low, benefits[name].high
+        for one in several:
+            assert one.low <= low
+            assert high <= one.high
+            low, high = one.low, one.high
+
+
+def test_intervals_of_groups_are_those_that_are_counted() -> None:
+    fitted = play(0.1)
+    several = hold_together(estimate_effects(fitted, replicates=40))
+    unsure = sum(one.low <= 0 <= one.high for one in several)
+    words = verdict(fitted, "effect of a call").words
+    assert (f"in {unsure} of 3 groups it may be nothing" in words) == (unsure > 0)
+    best = max(several, key=lambda one: one.value)
+    assert f"{100 * best.low:.1f} to {100 * best.high:.1f}" in words

@@ -3,15 +3,17 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from browser import Tab
 from logs import mothers
-from rmab.data import Effect, decide, estimate_effects, evaluate
+from rmab.data import Effect, Words, decide, estimate_effects, evaluate
+from rmab.decisions.fairness import Fairness, write_warnings
 from rmab.estimation.reach import estimate_reach
 from rmab.report import programme_figures
-from rmab.report.programme import _why_not, render_programme, write_programme_report
+from rmab.report.programme import _in_spite, _warnings, _why_not, render_programme, write_programme_report
 
 NASTY = '<script>alert("x")</script> & $x$'
 
@@ -62,6 +64,25 @@ def test_it_explains_why_a_group_with_a_large_effect_gets_no_place(
 ) -> None:
     effect = Effect("north", 30, 12, 0.2, 0.1, 0.3, model, "the chance", in_points=True)
     assert words in _why_not(mothers(60, 10), effect, rise, worth, 0.5)
+
+
+def test_it_explains_why_a_group_without_an_average_effect_gets_places() -> None:
+    fitted = mothers(300, 30)
+    calls = decide(fitted, 30)
+    effects = [replace(one, model=-0.003) for one in estimate_effects(fitted, replicates=40)]
+    found = _in_spite(fitted, calls, effects, estimate_reach(fitted, 30, 12, calls.active))
+    assert found
+    assert all("though the plan's effect there is -0.3 on average: effects differ by state" in one for one in found)
+
+
+def test_a_page_without_a_benefit_has_no_prices() -> None:
+    unfair = Fairness("district=north", 9, 10, 0.5, 5, 0.5, 5.0, 0.1)
+    words = Words("call", "week", "weeks engaged")
+    notes = (*write_warnings(words, (unfair,)), "cap of a: one more place there would bring 1 more weeks", "standing: x; y")
+    calls = SimpleNamespace(words=words, fairness=(unfair,), notes=notes)
+    assert len(_warnings(calls, SimpleNamespace(states_benefits=True))) == 2  # type: ignore[arg-type]
+    (found,) = _warnings(calls, SimpleNamespace(states_benefits=False))  # type: ignore[arg-type]
+    assert found.endswith("it would get 5")
 
 
 def test_nothing_in_a_figure_lies_outside_of_it() -> None:

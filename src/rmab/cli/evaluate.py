@@ -1,5 +1,6 @@
 """`rmab evaluate`: the expected benefit of a plan with its uncertainty, and a report for the manager."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,8 @@ def report_plan(
 
     with alone_on_stdout(quiet):
         outcome = found or evaluate_with_bar(fitted, budget, seed=seed, checks=checks)
-        calls = decide(fitted, outcome.budget, horizon=outcome.horizon, since=since, seed=seed)
+        checked = replace(fitted, problems=tuple(one.name for one in outcome.problems))
+        calls = decide(checked, outcome.budget, horizon=outcome.horizon, since=since, seed=seed)
         written = write_programme_report(fitted, calls, outcome, path)
     return f"The report is in {written[0]}, its figures are in {written[-1].parent}."
 

@@ -1,5 +1,6 @@
 """`rmab fit`: a model of a programme's log, checks of the log, and a report for the manager."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,7 @@ def fit(
         raise click.UsageError("--budget is for the plan in the report; add --report FILE.html, or use `rmab list --budget`")
     from rmab.estimation.checks import run_checks
     from rmab.estimation.fitting import fit as fitted_to
+    from rmab.estimation.significance import PROBLEM
 
     with alone_on_stdout(machine), waiting(f"reading {log}") as report_step:
         read = read_columns(log, **columns)
@@ -113,6 +115,7 @@ def fit(
         model = fitted_to(read, reward=reward or None, **options)
         report_step("checking")
         checks = run_checks(model, seed=seed)
+        model = replace(model, problems=tuple(one.name for one in checks if one.verdict == PROBLEM))
         if out is not None:
             model.save(out)
     written, failure = [] if out is None else [f"The model is in {out}."], None
@@ -140,6 +143,7 @@ def _fields(model: "Fit", checks: "list[Check]") -> dict[str, Any]:
 
     return {
         "arms": model.present.size,
+        "arms_in_the_log": len(model.roster.ids),
         "states": model.state_names,
         "groups": model.groups,
         "plan_for": model.situation.label,
@@ -159,7 +163,8 @@ def _print_fit(path: Path, model: "Fit") -> None:
     span = f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}, {log.periods.every}"
     recorded = model.situation.period < log.periods.count
     due = f" (the log has its states, but no {model.words.action}s yet)" if recorded else ""
-    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}, {span}.")
+    left = f" ({model.present.size:,} of them in the programme)" if model.present.size < len(log.arms) else ""
+    say(f"{path}: {log.arm_of.size:,} records of {many(len(log.arms), 'arm')}{left}, {span}.")
     say(f"Next list: {model.situation.label}{due}.")
     for note in model.notes:
         say(f"- {note}")

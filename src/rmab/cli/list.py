@@ -1,5 +1,6 @@
 """`rmab list`: who gets an intervention next and why, with runners-up."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +165,9 @@ def weekly(
     if machine:
         rows = [vars(one) for one in found.rows(upcoming)]
         changes = None if found.changes is None else {"since": found.changes.period, **found.changes.counts}
-        fields = {"for": found.period, "unit": found.words.unit, "notes": (*found.notes, *warnings), "changes": changes}
-        print_json({**fields, "rows": rows})
+        notes = (*found.notes, *warnings)
+        fields = {"for": found.period, "unit": found.words.unit, "standing": found.standing or None, "notes": notes}
+        print_json({**fields, "changes": changes, "rows": rows})
         return
     _print_list(found, upcoming, out)
     if out is not None:
@@ -197,7 +199,13 @@ def _find_model(model: Path | None, log: Path | None, columns: dict[str, Any], r
         raise click.UsageError("--log needs --arm, --period, --state and --action")
     from rmab.data import Fit, fit
 
-    return Fit.load(model) if model is not None else fit(read_columns(log, **columns), reward=reward or None)
+    if model is not None:
+        return Fit.load(model)
+    from rmab.data import run_checks
+    from rmab.estimation.significance import PROBLEM
+
+    fitted = fit(read_columns(log, **columns), reward=reward or None)
+    return replace(fitted, problems=tuple(one.name for one in run_checks(fitted) if one.verdict == PROBLEM))
 
 
 def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
@@ -223,3 +231,5 @@ def _print_list(found: "Decision", upcoming: int, out: Path | None) -> None:
         say(f"- {sentence}.")
     for note in found.notes:
         say(f"- {note}.")
+    if not found.standing:
+        say("- standing: not known, as the checks of the log are not in the model; `rmab fit --out` makes and stores them.")

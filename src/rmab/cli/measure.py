@@ -78,7 +78,7 @@ def _fields(found: "Measurement") -> dict[str, Any]:
         "unit": found.unit,
         "periods": found.periods,
         "enough": found.enough,
-        **{name: vars(getattr(found, name)) for name in GAINS},
+        **{name: None if found.problems else vars(getattr(found, name)) for name in GAINS},
         **{name: getattr(found, name) for name in counts},
         "problems": found.problems,
         "sentences": found.sentences(),

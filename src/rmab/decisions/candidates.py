@@ -63,6 +63,8 @@ class Candidates(ReadOnly):
         Ids of arms that were already acted on in this period: they get a place only if `must` names them.
     why : str
         Explains why the list is for this period.
+    unmade : str
+        The last period of the log, if its list may be outstanding; empty otherwise.
     dialect : Dialect, optional
         How the log's CSV file is written.
     seen : (N,) int array, optional
@@ -92,6 +94,7 @@ class Candidates(ReadOnly):
     dialect: Dialect | None = None
     seen: IntArray | None = None
     cost: FloatArray | None = None
+    unmade: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.roster.ids)

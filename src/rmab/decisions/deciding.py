@@ -20,7 +20,9 @@ from rmab.decisions.rules import Rule, Rules
 from rmab.decisions.since import Last, LastList, find_changes
 from rmab.decisions.sources import Source, candidates_of
 from rmab.decisions.spending import Costs
+from rmab.decisions.standing import Standing, find_standing
 from rmab.errors import ModelError
+from rmab.estimation.fit import Fit
 from rmab.logs.findings import list_some, quote
 from rmab.logs.slips import suggest_spelling
 from rmab.logs.words import PLAIN_WORDS, Words
@@ -112,8 +114,8 @@ def decide(
     >>> calls = rmab.data.decide(fitted, budget=10)
     >>> calls
     Decision(10 of 186 arms, for 2024-W20)
-    >>> calls.rows()[0].reason
-    'wavering since this week; a call raises the chance of being engaged next week from 21% to 48%; 1st of 186'
+    >>> [one.strip() for one in calls.rows()[0].reason.split(";")][::2]
+    ['wavering since this week', '1st of 186']
     """
     arms = {"ids": ids, "groups": groups, "waited": waited, "period": period, "words": words}
     candidates, limit = candidates_of(source, budget, horizon, states, step, cost=cost, **arms)
@@ -143,9 +145,12 @@ def decide(
     rank[order] = np.arange(order.size)
     unfair = find_unfairness(candidates, choice, respected, source_of_draws)
     left = sorted(set(candidates.gone) & set(map(str, must_not)))
+    standing = find_standing(source) if isinstance(source, Fit) else Standing()
+    priced, before = not standing.is_denied, "" if last is None else last.period
     notes = (
-        *write_notes(candidates, choice, respected, random_share=share, left=left),
-        *write_warnings(candidates.words, unfair),
+        *write_notes(candidates, choice, respected, random_share=share, left=left, priced=priced, before=before),
+        *write_warnings(candidates.words, unfair, priced=priced),
+        *filter(None, [standing.note]),
     )
     return Decision(
         period=candidates.period,
@@ -165,6 +170,7 @@ def decide(
         changes=None if last is None else find_changes(last, candidates, choice, respected, rank),
         dialect=candidates.dialect,
         cost=candidates.cost,
+        standing=standing.name,
     )
 
 

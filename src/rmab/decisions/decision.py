@@ -96,6 +96,8 @@ class Decision(ReadOnly, Stored):
         Format of CSV files, if not comma-separated in UTF-8: that of the log.
     cost : (N,) float array, optional
         What acting on each arm costs, where that differs; the index is then per unit of cost.
+    standing : str
+        What the log shows of the effect, as in `Evaluation.standing`; empty if that is not known.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class Decision(ReadOnly, Stored):
     changes: Changes | None = None
     dialect: Dialect | None = None
     cost: FloatArray | None = None
+    standing: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.arms)

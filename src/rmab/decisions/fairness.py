@@ -20,6 +20,7 @@ from rmab.logs.words import Words
 
 NEARLY_ALL, TIMES = 0.8, 1.25  # share of the places that is nearly all, if it is this many times the share of the arms
 LEAST = 5  # with fewer places, no warning
+SMALL = 0.005  # of the value of a list: a cost below it is none
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,14 @@ def find_unfairness(candidates: Candidates, choice: Choice, rules: Rules, source
     return tuple(found)
 
 
-def write_warnings(words: Words, found: tuple[Fairness, ...]) -> tuple[str, ...]:
-    """Return one sentence for each group that gets nearly all places."""
+def write_warnings(words: Words, found: tuple[Fairness, ...], *, priced: bool = True) -> tuple[str, ...]:
+    """Return one sentence for each group that gets nearly all places; with the cost of a fairer list, if it is priced."""
     warnings = []
     for one in found:
-        share = 100 * one.cost / one.total if one.total > 0 else 0.0
+        share = one.cost / one.total if one.total > 0 else 0.0
+        cost = f", and the list would bring {one.cost:.3g} fewer {words.unit} ({share:.0%} less)" if share >= SMALL else ""
         warnings.append(
             f"{one.group} gets {one.places} of {one.of} {words.action}s, with {one.part:.0%} of the arms. "
-            f"In proportion, it would get {one.fair}, and the list would bring {one.cost:.3g} fewer {words.unit} "
-            f"({share:.0f}% less)"
+            f"In proportion, it would get {one.fair}{(cost or ', at no cost') if priced else ''}"
         )
     return tuple(warnings)

@@ -14,13 +14,21 @@ from rmab.logs.findings import list_some, quote
 
 
 def write_notes(
-    candidates: Candidates, choice: Choice, rules: Rules, *, random_share: float, left: Sequence[str] = ()
+    candidates: Candidates,
+    choice: Choice,
+    rules: Rules,
+    *,
+    random_share: float,
+    left: Sequence[str] = (),
+    priced: bool = True,
+    before: str = "",
 ) -> list[str]:
     """Return what a reader of the list should know.
 
-    random_share: the fraction of the places to randomise. left: ids in must_not that have left.
+    random_share: the fraction of the places to randomise. left: ids in must_not that have left. priced:
+    whether places have a price in units of the reward. before: the period of the last list, if it was given.
     """
-    words, notes = candidates.words, [candidates.why] if candidates.why else []
+    words, notes = candidates.words, [_why(candidates, before)] if candidates.why else []
     if left:
         notes.append(f"must_not: {list_some([quote(one) for one in left], 3)} have left anyway (gone_after)")
     if done := [one for one in candidates.done if not rules.must[candidates.roster.ids.index(one)]]:
@@ -52,9 +60,16 @@ def write_notes(
             f"floor: {choice.overdue:,} more are overdue; with this budget, everybody's turn comes within {periods} from now"
         )
     for label, price in choice.prices.items():
-        if price > 0:
+        if price > 0 and priced:
             notes.append(f"cap of {label}: one more place there would bring {price:.3g} more {words.unit}")
     return notes
+
+
+def _why(candidates: Candidates, before: str) -> str:
+    """Return why the list is for its period; and how to choose the one before, unless its list is there."""
+    one = candidates.unmade
+    hint = f"; if the list of {one} is not made yet, use period='{one}' (--for {one})" if one and one != before else ""
+    return f"{candidates.why}{hint}"
 
 
 def _usage(candidates: Candidates, choice: Choice, rules: Rules) -> list[str]:

@@ -115,6 +115,7 @@ def candidates_of_fit(fit: Fit, budget: float, horizon: int = DEFAULT_HORIZON, c
         gone=tuple(one for one in fit.roster.ids if one not in there),
         done=tuple(fit.roster.ids[n] for n in present[(now.acted_before[present] == 0) & (fit.log is not None)]),
         why=_explain_period(fit),
+        unmade=_find_unmade(fit),
         dialect=None if fit.log is None else fit.log.dialect,
         seen=fit.counts[:, :, 1].sum(axis=(1, 2))[fit.group_of[present]],
         cost=cost,
@@ -137,14 +138,22 @@ def _explain_period(fit: Fit) -> str:
     partly = f"; only {states[last]:,} of some {usual:,} states of {final} are entered, the others are estimated"
     partly *= bool(2 * states[last] < usual)
     if planned > last:
-        few = yes < fit.usual_budget / 2
-        hint = f"; if the list of {final} is not made yet, use period='{final}' (--for {final})" if few else ""
-        return f"for {label}: {seen}{partly}{hint}"
+        return f"for {label}: {seen}{partly}"
     summary = "no action is entered in it yet" if not yes + no else seen
     blank = last > 0 and not (log.action[log.period == last - 1] >= 0).any() and (log.period == last - 1).any()
     late = log.periods.label(last - 1) if blank else ""
     unknown = f"; who was acted on in {late} is not entered, so its list may be repeated" if blank else ""
     return f"for {label}, the last {per} of the log: {summary}{partly}{unknown}"
+
+
+def _find_unmade(fit: Fit) -> str:
+    """Return the last period of the log if it has few actions, and the list is for a later one; empty otherwise."""
+    log = fit.log
+    if log is None or fit.situation.period < log.periods.count:
+        return ""
+    last = log.periods.count - 1
+    few = (log.action[log.period == last] == 1).sum() < fit.usual_budget / 2
+    return log.periods.label(last) if few else ""
 
 
 def index_now(fit: Fit, plan: Fluid) -> FloatArray:

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from rmab.common import FloatArray, IntArray, as_seed, expect
 from rmab.errors import many
+from rmab.estimation.draws import check_draws
 from rmab.estimation.effect_checks import Check, check_effects
 from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit
@@ -48,8 +49,9 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     Returns
     -------
     list of Check
-        What is known, missing records, memory, change over time, predictions, predictions after an action, who was acted on,
-        the effect over time, after recent actions and in later periods, and the effect itself.
+        What is known, missing records, memory, change over time, predictions, predictions after an action, how actions were
+        drawn (if the log or its owner says so), who was acted on, the effect over time, after recent actions and in later
+        periods, and the effect itself.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     log, key = fit.require_log(), as_seed(seed)
     found = [_visits(fit, log), _missing(fit, log), _order(fit, log), _change(fit, log), *_predictions(fit, log, key)]
     effects = estimate_effects(fit, replicates=replicates, seed=seed)
-    return [*found, *check_effects(fit, effects)]
+    return [*found, *check_draws(fit), *check_effects(fit, effects)]
 
 
 def _visits(fit: Fit, log: Log) -> Check:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from rmab.errors import many
-from rmab.estimation.effects import Effect, divide_by_reach
+from rmab.estimation.effects import Effect, divide_by_reach, hold_together
 from rmab.estimation.fit import Fit
 from rmab.estimation.scores import RECENT, WIDE, Average, Records, compare
 from rmab.estimation.selection import BALANCED, compare_arms, find_link, find_trial
@@ -114,7 +114,9 @@ def _later(fit: Fit, records: Records, whole: Average) -> Check:
     if p >= SURE or carried.value <= BIAS * abs(whole.value):
         none = f"no significant and relevant effect of {word}s after the next {unit}, other than through the state"
         return Check(name, carried.value, FINE, f"{none}: {text}")
-    advice = f"put recent {word}s into the state ('engaged, called recently'): what the plan brings depends on it"
+    goal = fit.state_names[fit.pay.goal]
+    advice = f"put recent {word}s into the state (such as '{goal}, with {fit.words.an_action} in the last {RECENT} {unit}s')"
+    advice += ": what the plan brings depends on it"
     return Check(name, carried.value, PROBLEM, f"{fit.words.an_action} still works some {unit}s later: {text}", advice)
 
 
@@ -192,7 +194,7 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
 
 def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     name, word = f"effect of {fit.words.an_action}", fit.words.action
-    known = [one for one in found if np.isfinite(one.value)]
+    known = hold_together([one for one in found if np.isfinite(one.value)])
     if not known or not np.isfinite(whole.value):
         text = f"hardly any {word} can be compared with a record without one"
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
@@ -204,16 +206,11 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
     if len(known) > 1:
         most, fewest = (f"{quote(one.group)} ({_range(one)})" for one in (best, least))
         text += f"; judged by each group's own records, most in {most} and least in {fewest}"
-    limit = float(norm.isf(0.025 / len(known))) / 1.96  # all intervals together hold in 95% of the cases (Bonferroni)
-    sure = [one for one in known if one.value - limit * (one.value - one.low) > 0]
-    harm = [one for one in known if one.value + limit * (one.high - one.value) < 0]
+        text += " (intervals that hold for all groups at once)"
+    sure, harm = [one for one in known if one.low > 0], [one for one in known if one.high < 0]
     unsure, unseen = len(known) - len(sure) - len(harm), len(found) - len(known)
     if unsure:
-        text += (
-            f"; in {unsure} of {len(known)} groups it may be nothing (by intervals that hold for all groups at once)"
-            if len(known) > 1
-            else "; it may be nothing"
-        )
+        text += f"; in {unsure} of {len(known)} groups it may be nothing" if len(known) > 1 else "; it may be nothing"
     if harm:
         text += f"; it seems to harm in {list_some([one.group for one in harm])}"
     if unseen:

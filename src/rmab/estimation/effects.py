@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from rmab.common import FloatArray, as_seed, expect
 from rmab.estimation.fit import Fit
 from rmab.estimation.resampling import Resampler, as_replicates, interval
 from rmab.estimation.scores import WIDE
+
+LEVEL = 0.95  # of intervals
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,16 @@ def estimate_effects(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[
     reach = [[None if np.isnan(one) else one for one in several.tolist()] for several in find_reach(fit)]
     parts = zip(*reach, strict=True)
     return [Effect(*one, *four, what, points, *part) for one, four, part in zip(numbers, values, parts, strict=True)]
+
+
+def hold_together(effects: list[Effect]) -> list[Effect]:
+    """Return effects with intervals that all hold in 95% of the cases (Bonferroni): as wide as normal errors make them."""
+    known = max(sum(np.isfinite(one.value) for one in effects), 1)
+    wider = float(norm.isf((1.0 - LEVEL) / 2 / known)) / WIDE
+    return [
+        replace(one, low=one.value - wider * (one.value - one.low), high=one.value + wider * (one.high - one.value))
+        for one in effects
+    ]
 
 
 def find_reach(fit: Fit) -> tuple[FloatArray, FloatArray]:

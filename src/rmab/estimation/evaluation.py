@@ -20,6 +20,7 @@ import numpy as np
 from rmab.common import FloatArray, as_integer, as_seed, check_memory, cores, expect
 from rmab.errors import ModelError
 from rmab.estimation.checks import run_checks
+from rmab.estimation.draws import explain_chances, find_design
 from rmab.estimation.effect_checks import Check
 from rmab.estimation.fit import DEFAULT_HORIZON, Fit
 from rmab.estimation.gate import check_effect
@@ -28,7 +29,6 @@ from rmab.estimation.optimism import estimate_optimism
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.repeats import find_repeats
 from rmab.estimation.resampling import Resampler, as_replicates, interval
-from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
@@ -128,6 +128,7 @@ def evaluate(
         ranges=_ranges(world, policy, kernels, benefits, excess, key),
         logged=_logged(fit),
         design=find_design(fit),
+        undrawn=explain_chances(fit),
         repeats=find_repeats(fit, world, policy, kernels, key),
     )
 
@@ -152,7 +153,10 @@ def _values(fit: Fit, world: World, policy: IndexPolicy, key: int) -> tuple[floa
 def _ranges(
     world: World, policy: IndexPolicy, kernels: FloatArray, benefits: dict[str, Estimate], excess: FloatArray, key: int
 ) -> dict[str, tuple[Range, ...]]:
-    """Return the range of the benefit over rotation and nothing, less its bias, under selection of every strength."""
+    """Return the range of the benefit over rotation and nothing, less its bias, under selection of every strength.
+
+    Strengths are upper limits: the range of one holds those of smaller ones, and the interval, which is that of strength 1.
+    """
     mass = np.bincount(world.group, minlength=len(kernels)) / world.group.size  # of groups, or of arms
     rank = rank_states(np.tensordot(mass, kernels[:, :, 0], 1), mass @ world.reward[..., 0], world.horizon)
     found: dict[str, list[Range]] = {"rotation": [], "nothing": []}
@@ -165,7 +169,9 @@ def _ranges(
         for name, several in found.items():
             over = float(excess[0] - excess[1 + BASELINES.index(name)])
             one, values = benefits[name], [end[name] - over for end in ends]
-            several.append(Range(strength, min(values) + one.low - one.value, max(values) + one.high - one.value))
+            inner = several[-1] if several else Range(1.0, one.low, one.high)
+            low, high = min(values) + one.low - one.value, max(values) + one.high - one.value
+            several.append(Range(strength, min(low, inner.low), max(high, inner.high)))
     return {name: tuple(several) for name, several in found.items()}
 
 

@@ -50,10 +50,12 @@ def _effect(fit: Fit, n: int, kernel: FloatArray) -> str:
     source = "" if own >= FEW or len(fit.groups) == 1 else " (known mostly from other groups)"
     if fit.pay.counts_periods:
         goal, (low, high) = fit.state_names[fit.pay.goal], (float(one) for one in ahead[:, fit.pay.goal])
-        return f"{words.an_action} {_changes(low, high)} {goal} next {words.period} {_percent(low, high)}{source}"
+        what = f"{words.an_action} {_changes(low, high)} {goal} next {words.period} {_percent(low, high)}{source}"
+        return f"the model estimates that {what}"
     low, high = (float(one @ fit.pay.table[group, :, 0]) for one in ahead)
     verb = "raises" if high > low else "lowers"
-    return f"{words.an_action} {verb} what next {words.period} is expected to bring from {low:.3g} to {high:.3g}{source}"
+    what = f"{words.an_action} {verb} what next {words.period} is expected to bring from {low:.3g} to {high:.3g}{source}"
+    return f"the model estimates that {what}"
 
 
 def _changes(low: float, high: float) -> str:

@@ -78,6 +78,8 @@ class Fit(ReadOnly, Stored):
         How arms leave; None if none has.
     missing : (2, S) float array or None
         Probability that a record is missing, by the action before and the state of the arm; None if it depends on neither.
+    problems : tuple of str or None
+        Names of checks that failed, as `rmab fit` stores them; None if checks were not made.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Fit(ReadOnly, Stored):
     clustered: bool | None = None
     leaving: Leaving | None = None
     missing: FloatArray | None = None
+    problems: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         arms, groups, states = len(self.roster.ids), len(self.groups), len(self.state_names)

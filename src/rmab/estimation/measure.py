@@ -33,7 +33,7 @@ TUNED = 26  # periods after which the interval is narrowest
 PRIOR = 2.0  # records of no difference behind a prediction
 IMPOSSIBLE = 5.0  # standard deviations allowed between drawn places and their chances
 SURE, MATTERS = 0.01, 0.02  # error, and change of the share that is recorded, of the check of recording
-CHOSEN = 0.5  # chance from which an arm counts as chosen by the index
+CHOSEN = 0.5  # chance from which an arm counts as chosen by the index; whether it has a place must not decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,13 +227,13 @@ def _count_effective(chance: FloatArray) -> float:
 
 def _check_draw(drawn: Decisions) -> list[str]:
     """Return what is wrong where more or fewer have a place than chances say: a sample ratio mismatch."""
-    for name, side in (("high", drawn.chance >= CHOSEN), ("low", drawn.chance < CHOSEN)):
+    for name, side in (("at least one half", drawn.chance >= CHOSEN), ("less than one half", drawn.chance < CHOSEN)):
         chance, listed = drawn.chance[side], drawn.listed[side]
         gap, usual = float((listed - chance).sum()), float(np.sqrt((chance * (1.0 - chance)).sum()))
         if abs(gap) > IMPOSSIBLE * usual:
             return [
-                f"{int(listed.sum()):,} of {listed.size:,} decisions of {name} chances have a place, and chances say "
-                f"{chance.sum():,.0f}. The log must hold everybody who was in the draw: write lists with --all"
+                f"of {listed.size:,} arms with a chance of {name}, {int(listed.sum()):,} have a place; by their chances, "
+                f"it would be about {chance.sum():,.0f}. The log must hold everybody in the draw: write lists with --all"
             ]
     return []
 

@@ -36,7 +36,8 @@ class Measurement(ReadOnly):
     periods : tuple of str
         The T periods that could be measured.
     all, chosen, others : Gain
-        Benefit of all places; of arms that the index chose (chance of at least one half), and of the others.
+        Benefit of all places; of arms with a chance of at least one half (most were chosen by the index), and of the others
+        (drawn from the rest, or tied for the last places). No results if there are `problems`.
     listed, left_out : int
         Recorded outcomes of arms that the draw gave a place, and of those it did not.
     enough : (T,) bool array
@@ -83,7 +84,9 @@ class Measurement(ReadOnly):
     def sentences(self) -> list[str]:
         """Return the result in words: the benefit, for whom, the interval, and the assumptions."""
         found = [f"problem: {one}" for one in self.problems]
-        if not self.periods:
+        if self.problems:
+            found.append("The benefit of the lists is unknown: with this problem, no estimate or interval is valid")
+        elif not self.periods:
             found.append(f"The benefit of the lists is unknown: {self._why()}")
         elif not self.enough[-1]:
             small = "an arm with a small chance of a place counts little"
@@ -110,14 +113,15 @@ class Measurement(ReadOnly):
         heads = {"more": "The lists helped", "less": "The lists did harm"}
         head = heads.get(self.verdict, "It is not known yet whether the lists helped")
         found = [f"{head}: {self.all.describe(self.unit)} ({many(len(self.periods), self.words.period)})"]
-        for name, one in (("chosen by the index", self.chosen), ("drawn from the others", self.others)):
+        parts = {"at least one half": self.chosen, "less than one half (drawn, or tied for the last places)": self.others}
+        for name, one in parts.items():
             if one.places[-1] > 0:
-                found.append(f"Of them {name}: {one.describe(self.unit)}")
+                found.append(f"Of them, where the chance of a place was {name}: {one.describe(self.unit)}")
         return found
 
     def _limits(self) -> list[str]:
         found = []
-        if self.periods:
+        if self.periods and not self.problems:
             found.append(
                 f"Measured in {self.listed:,} outcomes of arms with a place and {self.left_out:,} of arms in the draw "
                 f"without one, one {self.words.period} later; effects after that are not included"
@@ -135,6 +139,9 @@ class Measurement(ReadOnly):
         }
         kinds = ", ".join(f"{number:,} {name}" for name, number in rest.items() if number)
         return [*found, *([f"Decisions that are not measured: {kinds}"] if kinds else [])]
+
+    def __repr__(self) -> str:
+        return f"Measurement({self.verdict}: {self.sentences()[0]})"
 
 
 def _form(values: list[float], digits: int | None = None) -> str:

@@ -68,6 +68,8 @@ class Evaluation:
         Actions per period of the log: mean and maximum.
     design : str
         How it is known that actions were drawn at random: 'declared', 'recorded', or '' if it is not.
+    undrawn : str
+        Why recorded chances do not show that actions were drawn at random; empty if they do, or there are none.
     repeats : Repeats, optional
         Actions of the plan on arms that had more of them than the log shows, and what it loses if those change nothing.
     """
@@ -91,6 +93,7 @@ class Evaluation:
     ranges: dict[str, tuple[Range, ...]]
     logged: tuple[float, int] = (0.0, 0)
     design: str = ""
+    undrawn: str = ""
     repeats: Repeats | None = None
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
@@ -173,7 +176,13 @@ class Evaluation:
     @property
     def caveats(self) -> list[str]:
         """What stated benefits take for granted: that repeated actions work, no unrecorded reasons, and the rest."""
-        found = [self._again(self.repeats)] if self.repeats is not None and self.repeats.is_stated else []
+        found = []
+        if self.undrawn and not self.design:
+            found.append(
+                f"The log has chances, but they do not show that {self.word}s were drawn at random: {self.undrawn}."
+            )
+        if self.repeats is not None and self.repeats.is_stated:
+            found.append(self._again(self.repeats))
         needed = (
             f"From k = {self.gate.e_value:.1f} on, an unrecorded reason could explain the whole average effect of {self._an}"
         )
@@ -217,7 +226,7 @@ class Evaluation:
         return (
             f"Suppose that an unrecorded reason made both {self._an} and a good outcome up to k times as likely. Then the "
             f"estimated gain over {over}, in {self.unit}, would lie between {several[0]}, {several[1]}, and {several[2]} "
-            "(sampling error not included)."
+            "(these include the 95% interval)."
         )
 
     def _again(self, one: Repeats) -> str:
@@ -263,6 +272,7 @@ class Evaluation:
             "benefits": benefits if self.standing == "promised" else None,
             "conditional_benefits": benefits if self.standing == "conditional" else None,
             "design": self.design or None,
+            "undrawn": self.undrawn or None,
             "model": {
                 "plan": vars(self.plan),
                 "baselines": {name: vars(one) for name, one in self.baselines.items()},

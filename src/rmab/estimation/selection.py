@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
 from rmab.common import FloatArray, IntArray
-from rmab.estimation.fit import Fit
 from rmab.estimation.scores import WIDE, Records, centre
 from rmab.estimation.significance import SURE, Test, permute
 
 LEAST_ACTIONS, LEAST_ARMS = 50, 20  # below which nobody can tell how arms were chosen
 BALANCED = 0.05  # p of arms being alike at first, above which they may have been assigned at random
-DRAWN = 0.8  # of the records, that have a chance between 0 and 1: then the log says how it was drawn
 NEVER = 0.2  # of the arms, that would have been acted on but never were: then arms were assigned
 
 
@@ -116,26 +114,6 @@ def find_trial(records: Records) -> Trial | None:
         return None
     p = float(2 * norm.sf(abs(balance[0]) / balance[1]))
     return Trial(int(seen.sum()), never, p, value, value - WIDE * error, value + WIDE * error)
-
-
-def find_design(fit: Fit) -> str:
-    """Return how it is known that actions were drawn at random: declared or recorded; empty where it is not.
-
-    Recorded chances that differ within group, state and period may depend on what the model does not know: then they show
-    what a fair comparison is (`Records.chance`), but the model's own is not one. Arms that look assigned may be volunteers.
-    """
-    log = fit.require_log()
-    if fit.randomised:
-        return "declared"
-    if log.chance is None:
-        return ""
-    open_cases = (log.chance > 0) & (log.chance < 1) & (log.action >= 0)
-    records = Records.of(fit)
-    plain = replace(records, chance=None).strata(records.period)
-    classes = np.unique(np.column_stack([plain, records.strata(records.period)]), axis=0)[:, 0]
-    alike = np.bincount(classes)[plain] == 1
-    enough = open_cases.sum() >= DRAWN * (log.action >= 0).sum() and alike.mean() >= DRAWN
-    return "recorded" if enough else ""
 
 
 def _difference(member: FloatArray, outcome: FloatArray, group: IntArray) -> tuple[float, float]:

@@ -20,7 +20,7 @@ STRENGTHS = (1.25, 1.5, 2.0)
 
 @dataclass(frozen=True)
 class Range:
-    """What a plan may bring more than a rival under selection of a strength, with the error of estimation."""
+    """What a plan may bring more than a rival under selection of up to a strength, with the 95% error of estimation."""
 
     strength: float
     low: float

@@ -10,7 +10,9 @@ import numpy as np
 
 from rmab.common import require
 from rmab.decisions.decision import Decision
-from rmab.estimation.effects import Effect, estimate_effects
+from rmab.decisions.fairness import write_warnings
+from rmab.decisions.standing import OPENING
+from rmab.estimation.effects import Effect, estimate_effects, hold_together
 from rmab.estimation.fit import Fit
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.reach import Reach, estimate_reach
@@ -58,10 +60,11 @@ def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list
         span=f"{log.periods.label(0)} to {log.periods.label(log.periods.count - 1)}",
         records=f"{log.arm_of.size:,}",
         headline=headline(fit, calls, found),
-        warnings=calls.notes,
+        warnings=_warnings(calls, found),
         benefits=_benefits(found) if found.states_benefits else _ranges(found),
         ways=_ways(found),
         passed_over=_explain_omissions(fit, calls, effects, reached),
+        in_spite=_in_spite(fit, calls, effects, reached),
         reached=_reach_rows(reached, calls),
         never=_never(reached),
         effects=_effects(effects),
@@ -78,6 +81,16 @@ def render_programme(fit: Fit, calls: Decision, found: Evaluation, effects: list
         rows=calls.rows(first=LISTED),
         total=int(calls.active.sum()),
     )
+
+
+def _warnings(calls: Decision, found: Evaluation) -> list[str]:
+    """Return the notes of the list, without prices if no benefit is stated; its standing is at the top of the page."""
+    prices = write_warnings(calls.words, calls.fairness)
+    plain = dict(zip(prices, write_warnings(calls.words, calls.fairness, priced=False), strict=True))
+    notes = [one for one in calls.notes if not one.startswith(OPENING)]
+    if found.states_benefits:
+        return notes
+    return [plain.get(one, one) for one in notes if not one.startswith("cap of ")]
 
 
 def _many(count: int, word: str) -> str:
@@ -165,6 +178,29 @@ def _explain_omissions(fit: Fit, calls: Decision, effects: list[Effect], reached
     return found[:5]
 
 
+def _in_spite(fit: Fit, calls: Decision, effects: list[Effect], reached: list[Reach]) -> list[str]:
+    """Explain why groups in which the plan expects no gain on average get places, one sentence each."""
+    now, chosen, group = {one.group: one.now for one in reached}, np.array(calls.rule) == "index", fit.group_of[fit.present]
+    rows, found = fit.arm_kernels(np.asarray(fit.kernels))[fit.present], []
+    differ = f"effects differ by state{'' if fit.arm_rows is None else ' and participant'}"
+    for one in effects:
+        if one.group not in fit.groups or not (one.model <= 0 < now.get(one.group, 0)):
+            continue
+        g = fit.groups.index(one.group)
+        mine = np.flatnonzero(chosen & (group == g))
+        if not mine.size:
+            continue
+        worth = fit.pay.table[g, :, 0] if not one.in_points else np.eye(len(fit.state_names))[fit.pay.goal]
+        gain = (rows[mine, :, 1] - rows[mine, :, 0]) @ worth
+        rise = float((fit.situation.belief[fit.present[mine]] * gain).sum(axis=1).mean())
+        scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
+        places, mean = _many(now[one.group], "place"), f"{scale * one.model:{form}} on average"
+        listed = f"for those whom the plan chose it is {scale * rise:{form}}"
+        later = f", and the plan also counts what comes after the next {fit.words.period}" if rise <= 0 else ""
+        found.append(f"{one.group} gets {places}, though the plan's effect there is {mean}: {differ}; {listed}{later}")
+    return found[:5]
+
+
 def _why_not(fit: Fit, one: Effect, rise: float, worth: float, price: float) -> str:
     """Return why a group gets no place; `rise` and `worth` are of its best arm, `price` is the worth of the last place."""
     scale, form = (100, "+.1f") if one.in_points else (1, "+.3g")
@@ -194,7 +230,7 @@ def _ways(found: Evaluation) -> list[dict[str, str]]:
 
 
 def _effects(effects: list[Effect]) -> list[dict[str, Any]]:
-    known = [one for one in effects if np.isfinite(one.value)]
+    known = hold_together([one for one in effects if np.isfinite(one.value)])
     if not known:
         return []
     ends = _scale(min(one.low for one in known), max(one.high for one in known))

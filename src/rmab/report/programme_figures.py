@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rmab.estimation.effects import Effect
+from rmab.estimation.effects import Effect, hold_together
 from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.reach import Reach
 from rmab.report.output import figure_bytes
@@ -34,7 +34,7 @@ def draw_programme(found: Evaluation, reached: list[Reach], effects: list[Effect
         if found.states_benefits:
             yield "benefit.png", figure_bytes(_benefit(found), **PNG)
         yield "reach.png", figure_bytes(_reach(found, reached), **PNG)
-        known = [one for one in effects if np.isfinite(one.value)]
+        known = hold_together([one for one in effects if np.isfinite(one.value)])
         if known:
             yield "effects.png", figure_bytes(_effects(known), **PNG)
 
@@ -75,7 +75,8 @@ def _effects(known: list[Effect]) -> Figure:
     figure, axes = _axes(len(shown))
     points = shown[0].in_points
     _whiskers(axes, [one.group for one in shown], shown, 100.0 if points else 1.0)
-    _label(axes, f"effect on {shown[0].what}{', in percentage points' if points else ''}, with 95% intervals")
+    what = f"effect on {shown[0].what}{', in percentage points' if points else ''}"
+    _label(axes, f"{what}, with 95% intervals{' for all groups at once' if len(known) > 1 else ''}")
     return figure
 
 
