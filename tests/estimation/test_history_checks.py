@@ -7,7 +7,7 @@ import pytest
 
 import rmab
 from logs import read, table
-from rmab.data import Fit
+from rmab.data import Check, Fit
 from rmab.estimation.gate import check_effect
 from rmab.estimation.history_checks import check_history
 
@@ -58,3 +58,30 @@ def test_the_gate_holds_at_all_looks_if_calls_go_to_those_who_have_just_lapsed()
         looks = (rmab.data.fit(log.until(end), reward={"s1": 1}) for end in range(5, 27, 3))
         opened += any(check_effect(one).is_open for one in looks)
     assert opened <= 3  # of 20 at 5%: more with probability 0.02
+
+
+def levels(gain: float, seed: int, *, spread: float = 0.2) -> Fit:
+    """A log of arms whose chances of the good state differ; a call adds 0.2 and, in arms that do badly, `gain` more."""
+    rng, rows = np.random.default_rng(seed), []
+    for n in range(200):
+        level, state = spread * (1 if n % 2 else -1), 0
+        for week in range(25):
+            act = int(rng.random() < 0.2)
+            rows.append((f"n{n}", week, f"s{state}", act))
+            state = int(rng.random() < 0.4 + level + act * (0.2 + (gain if level < 0 else -gain)))
+    return rmab.data.fit(read(table(*rows)), reward={"s1": 1})
+
+
+def by_level(fitted: Fit) -> Check:
+    return {one.name: one for one in check_history(fitted)}["effect by level of the arm"]
+
+
+def test_arms_that_do_badly_and_gain_more_are_found() -> None:
+    found = by_level(levels(0.2, 0))
+    assert found.verdict == "problem"
+    assert found.value < -0.2
+    assert found.advice
+
+
+def test_effects_that_do_not_go_with_levels_are_fine() -> None:
+    assert not any(by_level(levels(0.0, seed)).verdict == "problem" for seed in range(8))

@@ -50,8 +50,8 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     -------
     list of Check
         What is known, missing records, memory, change over time, predictions, predictions after an action, who was acted on,
-        the effect in the same period, over time, after recent actions, in later periods and by the state before, and the
-        effect itself.
+        the effect in the same period, over time, after recent actions, in later periods, by the state before and by the
+        level of the arm, and the effect itself.
 
     Examples
     --------

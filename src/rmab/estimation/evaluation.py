@@ -30,6 +30,7 @@ from rmab.estimation.repeats import find_repeats
 from rmab.estimation.resampling import Resampler, as_replicates, interval
 from rmab.estimation.selection import find_design
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
+from rmab.estimation.unseen import find_unseen
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
 
@@ -129,6 +130,7 @@ def evaluate(
         logged=_logged(fit),
         design=find_design(fit),
         repeats=find_repeats(fit, world, policy, kernels, key),
+        unseen=find_unseen(fit, world, kernels),
     )
 
 
