@@ -65,6 +65,7 @@ class Kind:
     reach: float = 1.0  # of decided calls
     reached_only: bool = False  # the log has the calls that reached somebody
     noise: float = 0.0  # rewards are a column, with this noise
+    uneven: float = 0.0  # sizes of levels: the k-th has k to the power of minus this
     huge: bool = False  # the first level has two thirds of the arms
     late: bool = False  # arms join at any time
     lapse: float = 0.0  # the best state is rare
@@ -73,6 +74,10 @@ class Kind:
     campaign: float = 0.0  # of baselines of a group in some weeks, in which it gets most of its calls
     tell: bool = False  # the log says whom calls reached
     options: dict[str, Any] = field(default_factory=dict)  # of the fit
+    lapsed: float = 0.0  # how much more calls go to arms whose state has just become worse
+    lasting: float = 0.0  # how long a sign lasts: its correlation from week to week
+    worst: bool = False  # calls go to the worst state alone
+    level_effect: float = 0.0  # by how much more arms of low baselines gain, as a part of the effect, in logarithms
     null: bool = False
     holds: bool = True
 
@@ -136,6 +141,15 @@ KINDS: dict[str, Kind] = {
     "one-huge-group": Kind(levels=(12,), spread=0.8, effect=0.5, huge=True),
     "joining-late": Kind(levels=(12,), spread=0.6, effect=0.7, late=True),
     "seasons": Kind(levels=(6,), spread=0.4, effect=0.7, season=0.6, holds=False),
+    "null-recently-lapsed": Kind(
+        arms=600, states=2, weeks=40, sign=2.0, urge=0.0, lasting=0.9, lapsed=2.5, null=True, holds=False
+    ),
+    "recently-lapsed": Kind(
+        arms=600, states=2, weeks=40, effect=0.9, sign=2.0, urge=0.0, lasting=0.9, lapsed=2.5, holds=False
+    ),
+    "worst-state-only": Kind(effect=0.7, spread=0.4, worst=True, rate=0.2),
+    "arms-gain-by-level": Kind(effect=0.5, spread=0.3, arm_spread=0.7, level_effect=0.7, rate=0.12, holds=False),
+    "push-noisy": Kind(arms=200, weeks=20, budget=10, levels=(20,), spread=1.0, uneven=0.5, effect=0.25, push=True),
     "rare-best-state": Kind(levels=(6,), spread=0.4, effect=0.7, lapse=1.2),
 }
 
@@ -146,14 +160,15 @@ class Truth:
     def __init__(self, kind: Kind, rng: np.random.Generator) -> None:
         self.kind, arms = kind, kind.arms
         self.forget = 0.8 if kind.tire == 1 else 1.0  # of earlier calls, a week later
-        chance = [_sizes(k, kind.huge) for k in kind.levels]
+        chance = [_sizes(k, kind.huge, kind.uneven) for k in kind.levels]
         self.factors = np.stack([rng.choice(k, arms, p=p) for k, p in zip(kind.levels, chance, strict=True)], axis=1)
         several = math.sqrt(len(kind.levels))
         base = [rng.normal(0, kind.spread / several, k)[self.factors[:, f]] for f, k in enumerate(kind.levels)]
         gain = [rng.normal(0, kind.effect_spread / several, k)[self.factors[:, f]] for f, k in enumerate(kind.levels)]
         self.trait = rng.normal(0, 1, arms)
         self.base = np.sum(base, axis=0) + kind.arm_spread * self.trait - kind.lapse
-        self.effect = kind.effect + np.sum(gain, axis=0) + kind.arm_effect * rng.normal(0, 1, arms)
+        self.effect = kind.effect * np.exp(-kind.level_effect * self.trait)
+        self.effect = self.effect + np.sum(gain, axis=0) + kind.arm_effect * rng.normal(0, 1, arms)
         far = abs(np.subtract.outer(np.arange(kind.states), np.arange(kind.states)))
         self.logits = -1.3 * far - 0.25 * np.arange(kind.states)
         self.assigned = rng.random(arms) < 0.5 if kind.assigned else np.ones(arms, dtype=bool)
@@ -186,6 +201,11 @@ class Truth:
         """Return by how much a cycle, or a campaign in the group of an arm, lifts its baseline in a week."""
         return self.kind.cycle * (week % 4 == 0) + self.kind.campaign * self.campaign[self.factors[:, 0], week % 60]
 
+    def signs(self, before: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the signs of a week, by those of the week before."""
+        last = self.kind.lasting
+        return last * before + math.sqrt(1 - last**2) * rng.normal(size=before.shape)
+
     def leave(self, states: np.ndarray, calls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return who leaves after this week."""
         return rng.random(states.shape) < self.kind.leaving * np.where(states == 0, 1.0, 1 / 3) * np.where(
@@ -200,8 +220,8 @@ class Truth:
         return calls & (rng.random(calls.shape) < 1 / (1 + np.exp(-odds)))
 
 
-def _sizes(levels: int, huge: bool) -> np.ndarray:
-    share = np.ones(levels)
+def _sizes(levels: int, huge: bool, uneven: float) -> np.ndarray:
+    share = np.arange(1, levels + 1) ** -uneven
     share[0] = 2 * (levels - 1) if huge else 1
     return share / share.sum()
 
@@ -211,19 +231,22 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
     return rows / rows.sum(axis=-1, keepdims=True)
 
 
-def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the log, the states of the arms in its last week, how worn they are, and who has left."""
+def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, *tuple[np.ndarray, ...]]:
+    """Return the log, the states of the arms in its last week, how worn they are, who has left, and their signs."""
     kind, count = truth.kind, truth.kind.arms
     states, worn, gone = rng.integers(0, kind.states, count), np.zeros(count), np.zeros(count, dtype=bool)
     joined = rng.integers(0, kind.weeks - 4, count) if kind.late else np.zeros(count, dtype=np.int64)
     sign, lost, rows = rng.normal(size=count), np.zeros(count, dtype=bool), []
+    before = states
     for week in range(-10, kind.weeks):  # the first weeks let arms settle, and are not recorded
         if week >= 0:
-            sign = rng.normal(size=count)
+            sign = truth.signs(sign, rng)
             urge = np.log(kind.rate / (1 - kind.rate)) - kind.trait * truth.trait
             urge = urge + (kind.urge * kind.sign * sign if kind.reach == 1 else 0.0) + 0.3 * (1 - states)
             urge = urge + 2.0 * np.minimum(truth.lift(week), 1.0)
+            urge = urge + kind.lapsed * (states < before)
             calls = (rng.random(count) < 1 / (1 + np.exp(-urge))) & truth.assigned & ~gone
+            calls &= (states == 0) | (not kind.worst)
             met = truth.reached(calls, sign, rng)
             shown = met if kind.reached_only else calls
             seen = (week >= joined) & ~gone & (~lost | (week == joined))
@@ -238,7 +261,7 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
             gone |= truth.leave(states, met, rng)
         else:
             met = np.zeros(count, dtype=bool)
-        states = truth.step(states, met, worn, sign, week, rng)
+        before, states = states, truth.step(states, met, worn, sign, week, rng)
         worn = truth.forget * worn + met
         if kind.answered and week >= 0:
             lost = np.where(shown, rng.random(count) < np.array(kind.answered)[states], lost)
@@ -255,20 +278,20 @@ def draw_log(truth: Truth, rng: np.random.Generator) -> tuple[pa.Table, np.ndarr
         table["paid"] = np.concatenate([one[4][one[0]] for one in rows])
     for f in range(len(kind.levels)):
         table[f"g{f}"] = [f"g{f}-{k:02d}" for k in truth.factors[arm, f]]
-    return pa.table(table), states, worn, gone
+    return pa.table(table), states, worn, gone, sign
 
 
 def play(truth: Truth, start: tuple[np.ndarray, ...], act: Any, key: tuple[int, ...]) -> float:
     """Return what is earned by act(h, states) -> calls (E, N), on average over episodes with the same random numbers."""
     kind, rng = truth.kind, np.random.default_rng(key)
-    states, worn, gone = (np.broadcast_to(one, (EPISODES, kind.arms)).copy() for one in start)
+    states, worn, gone, sign = (np.broadcast_to(one, (EPISODES, kind.arms)).copy() for one in start)
     total, worth = (
         0.0,
         np.arange(kind.states) / (kind.states - 1) if kind.noise else np.arange(kind.states) == kind.states - 1,
     )
     for h in range(HORIZON):
         total += float((worth[states] * ~gone).sum()) / EPISODES
-        sign = rng.normal(size=states.shape)
+        sign = truth.signs(sign, rng)
         calls = act(h, states, gone) & ~gone
         met = truth.reached(calls, sign, np.random.default_rng((*key, h)))
         gone |= truth.leave(states, met, rng)

@@ -136,7 +136,6 @@ def _print_policies(found: "Evaluation") -> None:
     title = f"{found.budget} {found.word}s a {per} for {found.horizon} {per}s: {unit}, {condition}with 95% intervals"
     rows = [("the plan", found.describe(found.plan), "", f"{found.budget:,}")]
     for name, value in found.baselines.items():
-        rows.append(
-            (name, found.describe(value), found.describe(found.benefits[name], signed=True), f"{found.used[name]:,.0f}")
-        )
+        gain = "not stated" if found.leaves_open(name) else found.describe(found.benefits[name], signed=True)
+        rows.append((name, found.describe(value), gain, f"{found.used[name]:,.0f}"))
     print_table(title, ("policy", unit, "benefit of the plan", f"{found.word}s a {per}"), rows)

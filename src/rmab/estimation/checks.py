@@ -17,6 +17,7 @@ from rmab.estimation.draws import check_draws
 from rmab.estimation.effect_checks import Check, check_effects
 from rmab.estimation.effects import estimate_effects
 from rmab.estimation.fit import Fit
+from rmab.estimation.history_checks import check_history
 from rmab.estimation.resampling import FEW_ARMS, Resampler
 from rmab.estimation.shrinkage import shrink
 from rmab.estimation.significance import FEW, FINE, PROBLEM, SURE, UNKNOWN, WATCH, calibration_error, homogeneity
@@ -50,8 +51,8 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     -------
     list of Check
         What is known, missing records, memory, change over time, predictions, predictions after an action, how actions were
-        drawn (if the log or its owner says so), who was acted on, the effect over time, after recent actions and in later
-        periods, and the effect itself.
+        drawn (if the log or its owner says so), who was acted on, the effect in the same period, over time, after recent
+        actions, in later periods, by the state before and by the level of the arm, and the effect itself.
 
     Examples
     --------
@@ -65,7 +66,8 @@ def run_checks(fit: Fit, *, replicates: int = 200, seed: int = 0) -> list[Check]
     log, key = fit.require_log(), as_seed(seed)
     found = [_visits(fit, log), _missing(fit, log), _order(fit, log), _change(fit, log), *_predictions(fit, log, key)]
     effects = estimate_effects(fit, replicates=replicates, seed=seed)
-    return [*found, *check_draws(fit), *check_effects(fit, effects)]
+    *others, effect = check_effects(fit, effects)
+    return [*found, *check_draws(fit), *others, *check_history(fit), effect]
 
 
 def _visits(fit: Fit, log: Log) -> Check:

@@ -85,7 +85,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
         if least >= FEW_ACTIONS and np.isfinite(gap):
             side, tires = "more" if gap >= 0 else "less", gap * whole.value < 0
             p = p if tires else min(2 * p, 1.0)  # two questions; of one side, or of two
-            text = f"{_points(abs(gap), fit)} {side} after {when}, within group and state (p = {p:.2g})"
+            text = f"{as_points(abs(gap), fit)} {side} after {when}, within group and state (p = {p:.2g})"
             found.append((p / (TREND if tires else SURE), gap, text))
     if not found:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
@@ -109,7 +109,7 @@ def _later(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, UNKNOWN, text, _LATER)
     p = float(norm.sf(carried.value / carried.error))
     text = (
-        f"{_points(carried.value, fit)} for arms that had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
+        f"{as_points(carried.value, fit)} for arms that had {fit.words.an_action} in the last {RECENT} {unit}s (p = {p:.2g})"
     )
     if p >= SURE or carried.value <= BIAS * abs(whole.value):
         none = f"no significant and relevant effect of {word}s after the next {unit}, other than through the state"
@@ -130,7 +130,7 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
     same = f"the same {unit}, time in the programme and chance" if records.chance is not None else ""
     same = same or f"the same {unit} and time in the programme"
-    text = f"{_points(whole.value, fit)} if compared within {same}, {_points(pooled.value, fit)} overall (p = {p:.2g})"
+    text = f"{as_points(whole.value, fit)} if compared within {same}, {as_points(pooled.value, fit)} overall (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
         return Check(name, gap, FINE, f"no sign that {word}s went where everybody does better or worse: {text}")
     advice = f"spread {word}s evenly over {unit}s, or draw them at random within each"
@@ -144,7 +144,7 @@ def _over_time(fit: Fit, records: Records, whole: Average) -> Check:
     change, p = records.trend
     if whole.actions < 2 * FEW_ACTIONS or not np.isfinite(change):
         return Check(name, np.nan, UNKNOWN, f"too few {word}s can be compared with records without one", _LATER)
-    ends = [_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
+    ends = [as_points(whole.value + side * change / 2, fit) for side in (-1, 1)]
     text = f"about {ends[0]} at the beginning of the log, {ends[1]} at its end (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
         return Check(name, change, FINE, f"no significant and relevant change: {text}")
@@ -169,14 +169,14 @@ def _why(fit: Fit, records: Records, whole: Average) -> Check:
     if link.is_real:
         side = "worse" if link.value < 0 else "better"
         text = f"{word}s: {by_state}; those who were chosen more often do {side} without {log.words.an_action}, too"
-        text += f" (by {_points(abs(link.value), fit)}, p = {link.p:.2g}): a reason that is not in the log decided"
+        text += f" (by {as_points(abs(link.value), fit)}, p = {link.p:.2g}): a reason that is not in the log decided"
         much = abs(link.value) > BIAS * abs(whole.value)
         return Check(name, link.value, PROBLEM if much else WATCH, text, f"record why arms are chosen; {share}")
     trial = find_trial(records)
     if trial is not None and trial.p >= BALANCED:
         text = f"{trial.never:,} of {trial.arms:,} arms never had {log.words.an_action}, and were like the others at first: "
         text += f"arms seem assigned, or chose themselves. Compared directly, a {log.words.period} of the others brings "
-        text += f"{_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
+        text += f"{as_points(trial.value, fit)} more ({_number(trial.low, fit)} to {_number(trial.high, fit)})"
         return Check(name, trial.value, WATCH, text, "if arms were drawn at random, declare it (randomised, --randomised)")
     tests = {
         "the half of the log": homogeneity(records.strata(), records.half, action),
@@ -199,7 +199,7 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         text = f"hardly any {word} can be compared with a record without one"
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
     low, high = whole.ends
-    change = f"rises by {_points(whole.value, fit)}" if whole.value >= 0 else f"changes by {_points(whole.value, fit)}"
+    change = f"rises by {as_points(whole.value, fit)}" if whole.value >= 0 else f"changes by {as_points(whole.value, fit)}"
     text = f"{known[0].what} {change} (95% interval {_number(low, fit)} to {_number(high, fit)})"
     text += " on average" + _reached(fit, whole)
     best, least = max(known, key=lambda one: one.value), min(known, key=lambda one: one.value)
@@ -234,7 +234,7 @@ def _reached(fit: Fit, whole: Average) -> str:
     part = float((log.reached[known] == 1).mean())
     rest = np.bincount(log.arm_of[known], weights=(log.reached[known] == 1) - part)
     value, *ends = divide_by_reach((whole.value, *whole.ends), part, float(np.sqrt((rest**2).sum())) / int(known.sum()))
-    each = f"{_points(value, fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)}) for one that does"
+    each = f"{as_points(value, fit)} ({_number(ends[0], fit)} to {_number(ends[1], fit)}) for one that does"
     return f" for each {word} that is decided; {part:.0%} reach somebody: {each}, if one that does not changes nothing"
 
 
@@ -242,7 +242,8 @@ def _number(value: float, fit: Fit) -> str:
     return f"{100 * value:.1f}" if fit.pay.counts_periods else f"{value:.3g}"
 
 
-def _points(value: float, fit: Fit) -> str:
+def as_points(value: float, fit: Fit) -> str:
+    """Return an effect in words: in points where periods are counted."""
     return f"{_number(value, fit)} points" if fit.pay.counts_periods else _number(value, fit)
 
 

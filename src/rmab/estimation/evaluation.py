@@ -30,6 +30,7 @@ from rmab.estimation.promise import Estimate, Evaluation
 from rmab.estimation.repeats import find_repeats
 from rmab.estimation.resampling import Resampler, as_replicates, interval
 from rmab.estimation.sensitivity import STRENGTHS, Range, bound_rows, rank_states
+from rmab.estimation.unseen import find_unseen
 from rmab.estimation.values import World
 from rmab.play import IndexPolicy
 
@@ -130,6 +131,7 @@ def evaluate(
         design=find_design(fit),
         undrawn=explain_chances(fit),
         repeats=find_repeats(fit, world, policy, kernels, key),
+        unseen=find_unseen(fit, world, kernels),
     )
 
 

@@ -15,11 +15,15 @@ ones, is a martingale, and so is any mixture over l: it ever exceeds 20 with pro
 Ramdas, McAuliffe & Sekhon 2020). The mixture is half-normal in l s, the effect in standard deviations s of an outcome.
 Evidence is the weighted mean of two of these: of one effect for everybody, and the average over groups with effects of
 their own. p is one over it.
+
+Choices may also depend on the state before, and so may outcomes. So evidence is weighed twice, also with the state before
+as a part of e and y (`Records.past`), and the smaller one counts. If choices depend on the strata alone, it is at most the
+martingale. If they depend on the state before, it holds approximately: means of its classes are those of the whole log.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -87,7 +91,11 @@ def check_effect(fit: Fit) -> Gate:
     ratios = [_ratio(one, found.usual, fit.pay.counts_periods, records.outcome) for one in (found.value, near)]
     chosen = fit.pay.kind == "assumed" and not fit.require_log().ordered  # the state that actions make more likely
     tried = np.log(len(fit.state_names)) if chosen else 0.0
-    p = float(np.exp(-max(weigh_evidence(records, found, len(fit.groups)) - tried, 0.0)))
+    evidence = [weigh_evidence(records, found, len(fit.groups))]
+    past = replace(records, past=True)
+    least = past.average()
+    evidence.append(weigh_evidence(past, least, len(fit.groups)) if np.isfinite(least.value) and least.error > 0 else 0.0)
+    p = float(np.exp(-max(min(evidence) - tried, 0.0)))
     return Gate(found.value, low, high, p, found.actions, *map(e_value, ratios))
 
 

@@ -20,6 +20,7 @@ from rmab.estimation.one_step import OneStep
 from rmab.estimation.repeats import Repeats
 from rmab.estimation.sensitivity import Range
 from rmab.estimation.significance import PROBLEM
+from rmab.estimation.unseen import Unseen
 from rmab.logs.words import Words
 
 
@@ -72,6 +73,8 @@ class Evaluation:
         Why recorded chances do not show that actions were drawn at random; empty if they do, or there are none.
     repeats : Repeats, optional
         Actions of the plan on arms that had more of them than the log shows, and what it loses if those change nothing.
+    unseen : Unseen, optional
+        Rivals that often act in states in which the log has no action: no benefit over them is stated.
     """
 
     budget: int
@@ -95,6 +98,7 @@ class Evaluation:
     design: str = ""
     undrawn: str = ""
     repeats: Repeats | None = None
+    unseen: Unseen | None = None
 
     def describe(self, one: Estimate, *, signed: bool = False) -> str:
         """Return '1,573 (1,310 to 1,840)'."""
@@ -140,16 +144,20 @@ class Evaluation:
         """Return whether a benefit over a rival is promised: no condition, and more than chance."""
         return self.standing == "promised" and self.shows(rival)
 
+    def leaves_open(self, rival: str) -> bool:
+        """Return whether a rival acts where the log never did, so that the benefit over it is not known."""
+        return self.unseen is not None and rival in self.unseen.shares
+
     def shows(self, rival: str) -> bool:
         """Return whether a benefit over a rival is stated, with the condition or without: it is more than chance."""
         several = (self.benefits[rival], self.benefits["nothing"])
-        return self.states_benefits and all(one.low > 0 for one in several)
+        return self.states_benefits and not self.leaves_open(rival) and all(one.low > 0 for one in several)
 
     def sentences(self) -> list[str]:
         """Return what it shows, in plain sentences: what is most important first."""
         if self.standing == "problem":
-            found = [_end(f"Problem: {one.name}: {one.words}") for one in self.problems]
-            found += [_end(f"What to do: {one.advice}") for one in self.problems if one.advice]
+            found = [f"Problem: {one.name}: {one.words}." for one in self.problems]
+            found += [f"What to do: {one.advice}." for one in self.problems if one.advice]
             if not self.gate.is_known:
                 return [*found, *self._untold]
             found.append(f"So these records do not show what the plan brings. {self._range('rotation')}")
@@ -164,10 +172,7 @@ class Evaluation:
                 return [shown, f"By the model, {self.word}s bring no {self.unit} {over}, with 95% confidence."]
             shows = f"with 95% confidence, if {self.word}s show what they do by the next {self.period_word}"
             return [shown, f"If there is one, it is at most {most} {self.unit} {over}, {shows}."]
-        found = [self._compare(name) for name in ("rotation", "nothing", "random", "as logged")]
-        if self.standing == "conditional":
-            found = [f"{self._condition}: {one[0].lower()}{one[1:]}" for one in found]
-            found[:2] = [f"{one} {self._range(name)}" for one, name in zip(found, ("rotation", "nothing"), strict=False)]
+        found = [self._state(name) for name in ("rotation", "nothing", "random", "as logged")]
         more = f"{self.knowledge:,.0f}" if self.knowledge >= 10 else f"{self.knowledge:.2g}"
         known = "If the probabilities in each group were known exactly"
         found.append(f"{known}, a plan would bring {more} more {self.unit} than this one, on average.")
@@ -199,6 +204,13 @@ class Evaluation:
         now = f"{here:,.0f} {self.word}s a {self.period_word}; the log has {mean:,.0f} on average, {most:,} at most"
         return f"its rates by group and state for the {self.arms:,} arms of today: {now}"
 
+    def _state(self, rival: str) -> str:
+        """Return the benefit over a rival with its condition and range, or why it is not stated."""
+        if self.unseen is not None and self.leaves_open(rival):
+            return self.unseen.describe(rival)
+        one, spread = self._compare(rival), f" {self._range(rival)}" if rival in self.ranges else ""
+        return f"{self._condition}: {one[0].lower()}{one[1:]}{spread}" if self.standing == "conditional" else one
+
     def _compare(self, rival: str) -> str:
         """Return the benefit over a rival in a sentence."""
         logged = f"continuing as in the log ({self.describe_log()})"
@@ -224,21 +236,20 @@ class Evaluation:
             for one in self.ranges[rival]
         ]
         return (
-            f"Suppose that an unrecorded reason made both {self._an} and a good outcome up to k times as likely. Then the "
-            f"estimated gain over {over}, in {self.unit}, would lie between {several[0]}, {several[1]}, and {several[2]} "
-            "(these include the 95% interval)."
+            f"Suppose that an unrecorded reason was up to k times as frequent among those who got {self._an} as among the "
+            f"others, and made a good outcome up to k times as likely. Then the estimated gain over {over}, in {self.unit}, "
+            f"would lie between {several[0]}, {several[1]}, and {several[2]} (these include the "
+            "95% interval)."
         )
 
     def _again(self, one: Repeats) -> str:
         """Return what the plan does that the log hardly shows, in a sentence."""
+        names = {"rotation": "rotation", "nothing": f"no {self.word}s"}
         less = {name: (self.benefits[name].value - lost, self.benefits[name].high) for name, lost in one.losses.items()}
-        left = {name: self._three(Estimate(value, value, high), "+")[0] for name, (value, high) in less.items()}
-        return (
-            f"{one.share:.0%} of the planned {self.word}s go to arms that have had {one.most + 1} or more in the last "
-            f"{self.horizon} {self.period_word}s. The log has hardly any such {self.word}s; the model assumes that "
-            f"they work like the others. If they changed nothing, the gain would be {left['rotation']} {self.unit} over "
-            f"rotation, and {left['nothing']} over no {self.word}s."
-        )
+        left = {names[name]: self._three(Estimate(value, value, high), "+")[0] for name, (value, high) in less.items()}
+        if self.leaves_open("rotation"):
+            del left["rotation"]
+        return one.describe(Words(self.word, self.period_word, self.unit), self.horizon, left)
 
     @property
     def _untold(self) -> list[str]:
@@ -263,14 +274,15 @@ class Evaluation:
         """
         own = {"budget": self.budget, "horizon": self.horizon, "unit": self.unit, "replicates": self.replicates}
         benefits = {name: vars(one) for name, one in self.benefits.items()}
+        stated = {name: None if self.leaves_open(name) else one for name, one in benefits.items()}
         ranges = {name: [vars(one) for one in several] for name, several in self.ranges.items()}
         return {
             **own,
             "standing": self.standing,
             "sentences": self.sentences(),
             "condition": f"{self._condition}." if self.standing == "conditional" else None,
-            "benefits": benefits if self.standing == "promised" else None,
-            "conditional_benefits": benefits if self.standing == "conditional" else None,
+            "benefits": stated if self.standing == "promised" else None,
+            "conditional_benefits": stated if self.standing == "conditional" else None,
             "design": self.design or None,
             "undrawn": self.undrawn or None,
             "model": {
@@ -284,6 +296,7 @@ class Evaluation:
             "noise": self.noise,
             "gate": {**vars(self.gate), "is_open": self.gate.is_open, "is_known": self.gate.is_known},
             "ranges": ranges if self.gate.is_known else None,
+            "unseen": None if self.unseen is None else vars(self.unseen),
             "repeats": None if self.repeats is None else vars(self.repeats),
             "checks": [vars(one) for one in self.checks],
             "one_step": vars(self.one_step),
@@ -292,9 +305,6 @@ class Evaluation:
     def __repr__(self) -> str:
         if not self.states_benefits:
             return f"Evaluation({self.standing}: {self.sentences()[0]})"
-        over = self.describe(self.benefits["rotation"], signed=True)
-        return f"Evaluation({self.standing}: {over} {self.unit} over rotation, {self.replicates} replicates)"
-
-
-def _end(sentence: str) -> str:
-    return f"{sentence}."
+        rival = "nothing" if self.leaves_open("rotation") else "rotation"
+        over = self.describe(self.benefits[rival], signed=True)
+        return f"Evaluation({self.standing}: {over} {self.unit} over {rival}, {self.replicates} replicates)"

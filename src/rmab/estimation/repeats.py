@@ -15,6 +15,7 @@ from rmab.common import FloatArray, IntArray
 from rmab.estimation.effect_checks import FEW_ACTIONS
 from rmab.estimation.fit import Fit
 from rmab.estimation.values import World
+from rmab.logs.words import Words
 from rmab.play import IndexPolicy
 
 WORK, LEAST, MOST = 300_000, 2, 20  # arm-periods to simulate, and episodes
@@ -43,6 +44,17 @@ class Repeats:
     def is_stated(self) -> bool:
         """Whether the share is worth a sentence."""
         return self.share >= RARE
+
+    def describe(self, words: Words, horizon: int, left: dict[str, str]) -> str:
+        """Return this in words; left: what the plan brings over its rivals if actions beyond the log change nothing."""
+        word, unit = words.action, words.period
+        first, *more = (f"{gain} {{}}over {rival}" for rival, gain in left.items())
+        gain = ", and ".join([first.format(f"{words.unit} "), *(one.format("") for one in more)])
+        return (
+            f"{self.share:.0%} of the planned {word}s go to arms that have had {self.most + 1} or more in the last "
+            f"{horizon} {unit}s. The log has hardly any such {word}s; the model assumes that they work like the others. If "
+            f"they changed nothing, the gain would be {gain}."
+        )
 
 
 def find_repeats(fit: Fit, world: World, policy: IndexPolicy, kernels: FloatArray, key: int) -> Repeats:

@@ -10,6 +10,10 @@ since the arm's first record, and in the chance with which an action was drawn, 
 tiny, e and y are sums of two parts instead: one of group, state and half of the log, and one of group and period, or of the
 period where groups are tiny (two-way fixed effects). Either way arms are its independent units: the variance is the sum
 over arms of the squares of their parts (Liang & Zeger 1986).
+
+Where calls go to those who have just fallen, and where arms go depends on the state before as well, an action seems to have
+an effect. So the state before, within group and state, can be one more part of e and y (`past`): a part and not a stratum,
+as strata would be thin.
 """
 
 from __future__ import annotations
@@ -55,7 +59,8 @@ class Records:
     """All transitions of a fit, (M,): arm, group, state, period, action, what comes next, recent and earlier actions.
 
     worth (G, S): what a state brings without an action. tenure (M,): time since the first record, in classes. chance (M,):
-    of being acted on, in classes; -1 is not known.
+    of being acted on, in classes; -1 is not known. before (M,): the state before; -1 is not known. past: whether records are
+    compared within the state before, too.
     """
 
     arm: IntArray
@@ -70,6 +75,8 @@ class Records:
     arms: int
     tenure: IntArray | None = None
     chance: IntArray | None = None
+    before: IntArray | None = None
+    past: bool = False
 
     @classmethod
     def of(cls, fit: Fit) -> Records:
@@ -93,9 +100,10 @@ class Records:
         np.minimum.at(first, log.arm_of, log.period)
         tenure = np.searchsorted(NEW, moves.period - first[moves.arm], side="right")
         if log.chance is None:
-            return cls(*own, len(log.arms), tenure)
+            return cls(*own, len(log.arms), tenure, None, moves.before)
         drawn = log.chance[row]
-        return cls(*own, len(log.arms), tenure, np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn)))
+        chance = np.where(np.isnan(drawn), -1, np.searchsorted(LIKE, drawn))
+        return cls(*own, len(log.arms), tenure, chance, moves.before)
 
     @property
     def half(self) -> IntArray:
@@ -105,17 +113,23 @@ class Records:
     def strata(self, *more: IntArray) -> IntArray:
         """(M,) numbers of strata: group, state, like tenures and chances, and whatever else."""
         like = [one for one in (self.tenure, self.chance) if one is not None]
-        rows = np.column_stack([self.group, self.state, *like, *more])
-        return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1))
+        return classes(self.group, self.state, *like, *more)
 
     @cached_property
     def blocks(self) -> tuple[IntArray, ...]:
-        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and of periods."""
+        """Strata (M,) of group, state and period; where those are tiny, of group, state and half, and of periods.
+
+        With `past`, also of the state before, within group and state, or within the state where those are tiny.
+        """
+        past: tuple[IntArray, ...] = ()
+        if self.past and self.before is not None:
+            own = classes(self.group, self.state, self.before)
+            past = (own if is_large(own, TINY) else classes(self.state, self.before),)
         fine = self.strata(self.period)
-        if fine.size >= TINY * (fine.max(initial=0) + 1):
-            return (fine,)
-        both = np.unique(np.column_stack([self.group, self.period]), axis=0, return_inverse=True)[1].reshape(-1)
-        return self.strata(self.half), both if both.size >= TINY / 2 * (both.max(initial=0) + 1) else self.period
+        if is_large(fine, TINY):
+            return fine, *past
+        both = classes(self.group, self.period)
+        return self.strata(self.half), both if is_large(both, TINY / 2) else self.period, *past
 
     def rest(self, values: FloatArray | IntArray, inside: BoolArray) -> FloatArray:
         """Return what is left of values (M,) of some records after the means of their blocks."""
@@ -155,7 +169,7 @@ class Records:
         for k in (0,) if part is None else (0, 1):
             inside = np.ones(self.arm.size, dtype=bool) if part is None else part == k
             act[inside], out[inside] = (self.rest(one, inside) for one in (self.action, self.outcome))
-        cell = np.unique(np.column_stack([self.group, self.state]), axis=0, return_inverse=True)[1].reshape(-1)
+        cell = classes(self.group, self.state)
         size = np.maximum(np.bincount(cell, weights=act**2), 1e-9)
         own, mean = (np.bincount(cell, weights=one) / size for one in (act * out, act**2 * by))
         rise, left = act * (by - mean[cell]), out - act * own[cell]
@@ -185,6 +199,16 @@ class Records:
         parts = np.bincount(self.arm[inside], weights=act * (out - value * act), minlength=self.arms) / whole
         usual = float((act**2 * (self.outcome[inside] - value * self.action[inside])).sum()) / whole
         return Average(value, parts, int(self.action[inside].sum()), usual)
+
+
+def classes(*columns: IntArray) -> IntArray:
+    """(M,) numbers of classes of records that are equal in all columns (M,)."""
+    return np.asarray(np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1))
+
+
+def is_large(classes: IntArray, least: float) -> bool:
+    """Whether classes (M,) have so many records on average."""
+    return bool(classes.size >= least * (classes.max(initial=0) + 1))
 
 
 def centre(values: FloatArray, stratum: IntArray) -> FloatArray:

@@ -1,10 +1,14 @@
 """How far unrecorded influences could mislead: bounds on rows with an action, under selection of a stated strength.
 
-Something unrecorded may make an action up to k times as likely, and any outcome up to k times as likely as well.
-Then a chance T that is seen after actions is T / B to T B without that selection, with B = k^2 / (2 k - 1), and so is that
-of the contrary (Ding & VanderWeele 2016, "Sensitivity analysis without assumptions"). States are ranked by what they are
-worth in the end, and the bounds are applied to the chance of every state or a better one. They hold for each row at once,
-which is more than one such thing could do: the range is on the safe side.
+Something unrecorded may be up to k times as frequent, or as rare, among those acted on as among others, and make any
+outcome up to k times as likely. (That is not how many times as likely it makes an action: where actions are frequent, it
+may be more frequent by a larger factor among those acted on.) Then a chance T that is seen after actions is T / B to T B
+without that selection, with B = k^2 / (2 k - 1), and so is that of the contrary (Ding & VanderWeele 2016, "Sensitivity
+analysis without assumptions"). States are ranked by what they are worth in the end, and the bounds are applied to the
+chance of every state or a better one. They hold for each row at once, which is more than one such thing could do.
+
+Only rows with an action are moved. As long as actions are rare, rows without one are close to what everybody would do
+without one, and the range is on the safe side; where most arms are acted on, it need not be.
 """
 
 from __future__ import annotations

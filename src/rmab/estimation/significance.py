@@ -17,8 +17,8 @@ from scipy.stats import chi2
 from rmab.common import FloatArray, IntArray
 
 FINE, WATCH, PROBLEM, UNKNOWN = "fine", "watch", "problem", "unknown"
-# A difference is real below this p: twelve questions together raise a false alarm in 5% of the logs (Bonferroni).
-SURE = 0.0042
+# A difference is real below this p: fourteen questions together raise a false alarm in 5% of the logs (Bonferroni).
+SURE = 0.0036
 MATTERS, MUCH = 0.1, 0.25  # effects that matter, and that matter much
 FEW = 20  # records below which little is known
 BINS = 10  # of forecasts

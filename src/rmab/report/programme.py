@@ -135,11 +135,12 @@ def _track(one: Estimate | Effect, ends: tuple[float, float]) -> dict[str, float
 
 
 def _benefits(found: Evaluation) -> list[dict[str, Any]]:
-    several = list(found.benefits.values())
+    stated = {name: one for name, one in found.benefits.items() if not found.leaves_open(name)}
+    several = list(stated.values())
     ends = _scale(min(one.low for one in several), max(one.high for one in several))
     return [
         {"name": f"than {AGAINST[name]}", "text": found.describe(one, signed=True), "track": _track(one, ends)}
-        for name, one in found.benefits.items()
+        for name, one in stated.items()
     ]
 
 

@@ -64,8 +64,9 @@ def _whiskers(axes: Axes, names: list[str], several: list[Estimate] | list[Effec
 
 
 def _benefit(found: Evaluation) -> Figure:
-    figure, axes = _axes(len(found.benefits))
-    _whiskers(axes, [f"than {name}" for name in found.benefits], list(found.benefits.values()), 1.0)
+    stated = {name: one for name, one in found.benefits.items() if not found.leaves_open(name)}
+    figure, axes = _axes(len(stated))
+    _whiskers(axes, [f"than {name}" for name in stated], list(stated.values()), 1.0)
     _label(axes, f"more {found.unit} in {found.horizon} {found.period_word}s, 95% intervals")
     return figure
 
