@@ -46,7 +46,7 @@ class Trait:
     @property
     def tilt(self) -> FloatArray:
         """(G, 1, Y) the tilts of groups."""
-        return np.exp(self.log)[self.node][:, np.newaxis]
+        return np.asarray(np.exp(self.log)[self.node][:, np.newaxis])
 
     def climb(self, counts: FloatArray, rows: FloatArray) -> None:
         """Find the likeliest spread and tilts, given counts of nodes and rows without a tilt, both (n, S, Y).
@@ -80,7 +80,7 @@ class Trait:
 
 def combine(traits: Sequence[Trait]) -> FloatArray:
     """(G, 1, Y) the product of the tilts of traits; ones where there are none."""
-    return reduce(np.multiply, (one.tilt for one in traits), np.ones((1, 1, 1)))
+    return np.asarray(reduce(np.multiply, (one.tilt for one in traits), np.ones((1, 1, 1))))
 
 
 def discount(counts: FloatArray, rows: FloatArray, spread: float) -> FloatArray:
