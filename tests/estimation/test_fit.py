@@ -186,6 +186,31 @@ def test_a_common_effect_is_found_in_groups_of_all_levels_and_given_to_those_nev
     assert np.abs(kernels[:, :, 1] - tilted(base, 0.7)).max() < 0.1
 
 
+def test_groups_that_do_badly_are_expected_to_do_so_in_states_in_which_they_are_hardly_ever_seen() -> None:
+    """Few records of the best state are of groups that do badly: their rows are not those of groups that do well."""
+    rng, base = np.random.default_rng(0), np.linspace(-1.5, 1.5, 24)
+    rows = tilted(base, 0.0)
+    visits = np.stack([np.full(24, 100), np.full(24, 60), np.where(base < 0, 2, 150)], axis=1)
+    counts = np.zeros((24, 3, 2, 3))
+    counts[:, :, 0] = rng.multinomial(visits, rows)
+    levels = Levels.of(np.arange(24)[:, np.newaxis])[0]
+    found = shrink(counts, levels)
+    bad = base < -0.7
+    assert abs((found.kernels[:, 2, 0] - rows[:, 2])[bad, 2].mean()) < 0.04
+    drawn = np.stack([draw_rows(counts, found, levels, rng, seen)[bad, 2, 0, 2].mean() for seen in (counts, None) * 20])
+    assert abs(drawn - rows[bad, 2, 2].mean()).max() < 0.15
+
+
+def test_states_in_which_most_are_called_have_the_effect_in_common() -> None:
+    """The worst state is called at 90%, others at 5%: what is estimated there is the effect of no call, the inverse."""
+    rng, levels = np.random.default_rng(0), Levels.of(np.zeros((1, 0), dtype=np.int64))[0]
+    rows = np.stack([tilted(np.zeros(1), effect)[0] for effect in (0.0, 0.7)], axis=1)
+    visits = np.array([[30, 270], [285, 15], [285, 15]])
+    found = [shrink(rng.multinomial(visits, rows)[np.newaxis].astype(float), levels).kernels[0] for _ in range(100)]
+    effect = np.mean([one[:, 1, 2] - one[:, 0, 2] for one in found], axis=0)
+    assert (effect > 0.75 * (rows[:, 1, 2] - rows[:, 0, 2])).all()
+
+
 def test_crossed_columns_add_up_and_their_order_does_not_matter() -> None:
     """A cell that was never seen has the levels of its row and its column; columns may come in any order."""
     rng = np.random.default_rng(1)

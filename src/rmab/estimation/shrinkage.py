@@ -7,14 +7,16 @@ group's own level for effects, so that groups that differ in level do not look a
     p_g ~ Dirichlet(m q_g),     q_g(y) proportional to o_g(y) t(y) t_1(y) ... t_F(y)
 
 where t is the tilt of everybody in this state, and t_f that of the group's value in column f: none is above another, and
-columns may be crossed or nested. The effect of all states has a tilt in common as well, with a prior of two visits of no
-effect: states differ in their effect only as far as records say so. A tilt is that of a multinomial logit with offsets; with
-C what was seen in a node and E what is expected with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where k visits of
-no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the counts most
-likely (`strength.py`): those of all values of a column, or, for the effect, of all states (two visits at least). So does m.
-Groups that were never seen with an action have the tilted row of their level.
+columns may be crossed or nested. A level also has tilts that all states have in common, of the group and of its values
+(`traits.py`): groups that do badly do so anywhere. The effect of all states has a tilt in common, with a prior of two visits
+of no effect: states differ in their effect only as far as records say so. A tilt is that of a multinomial logit with
+offsets; with C what was seen in a node and E what is expected with the tilt, it solves C(y) + k r(y) = E(y) + k r'(y), where
+k visits of no tilt (r before, r' after it) are its prior: one for the level of everybody, and else as many as make the
+counts most likely (`strength.py`): those of all values of a column, or, for the effect, of all states (two visits at least).
+So does m. Groups that were never seen with an action have the tilted row of their level.
 
-A state in which actions are more common than their absence has its level with an action, and the effect of none.
+A state in which actions are more common than their absence has its level with an action, and the effect of none, which is
+the inverse: so is its tilt, where states have it in common.
 
 Indirect standardisation, E from the rows without an action, is that of Breslow & Day (1987, Section 2.3); the iteration is
 generalised scaling (Darroch & Ratcliff 1972).
@@ -28,13 +30,13 @@ import numpy as np
 
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_indices, as_table, frozen
 from rmab.errors import ModelError
-from rmab.estimation.strength import FAINT, draw_strengths, strengths
+from rmab.estimation.scaling import find_common_tilt, find_tilts, gather, normal
+from rmab.estimation.strength import draw_strengths, strengths
+from rmab.estimation.traits import Trait, combine, discount
 
 NEARLY = 1e-9  # how far the sum of probabilities may be from 1
 LEVEL_PRIOR, EFFECT_PRIOR = 1.0, 2.0  # visits: of evenness, and of no effect
 ROUNDS, SETTLED = 25, 0.05  # of strengths and tilts in turn at most, and when they have settled
-STEEPEST = 1e40  # a tilt, beyond which a chance is 0 or 1 for all purposes
-PASSES, STILL = 20, 1e-3  # of one tilt, and when it has settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +98,12 @@ def shrink(counts: FloatArray | IntArray, levels: Levels) -> Shrinkage:
     order = _order(counts)
     ordered = np.take_along_axis(counts, order[np.newaxis, :, :, np.newaxis], axis=2)
     even, size = _evenness(counts), len(levels.nodes)
-    rows, common, strength = Layer.of(ordered[:, :, 0], even, levels, effect=False).solve(size)
-    called, tilt, force = Layer.of(ordered[:, :, 1], rows, levels, effect=True).solve(size)
-    common = _normal(even[0] * common)
+    rows, common, strength = Layer.of(ordered[:, :, 0], even, levels, order[:, 0] == 1, effect=False).solve(size)
+    called, tilt, force = Layer.of(ordered[:, :, 1], rows, levels, order[:, 0] == 1, effect=True).solve(size)
+    common = normal(even[0] * common)
     back = np.argsort(order, axis=1)[:, :, np.newaxis]
     kernels = np.take_along_axis(np.stack([rows, called], axis=2), back[np.newaxis], axis=2)
-    pooled = np.take_along_axis(np.stack([common, _normal(common * tilt)], axis=1), back, axis=1)
+    pooled = np.take_along_axis(np.stack([common, normal(common * tilt)], axis=1), back, axis=1)
     strength = np.take_along_axis(np.stack([strength, force], axis=2), back[np.newaxis, ..., 0], axis=2)
     return Shrinkage(kernels, pooled, strength, counts.sum(axis=(0, 3)) <= 0)
 
@@ -120,7 +122,7 @@ def draw_rows(
     rows, drawn = _evenness(counts), []
     for a in (0, 1):
         own, whole = (one[:, :, a] for one in several)
-        layer = Layer.of(own, rows, levels, effect=a == 1)
+        layer = Layer.of(own, rows, levels, order[:, 0] == 1, effect=a == 1)
         rows = layer.draw(strength[:, :, a], rng, None if seen is None else whole)
         drawn.append(rows)
     back = np.argsort(order, axis=1)[np.newaxis, :, :, np.newaxis]
@@ -158,12 +160,15 @@ class Layer:
     offset: FloatArray
     nodes: list[IntArray]
     effect: bool
+    traits: list[Trait]
+    inverse: BoolArray
 
     @classmethod
-    def of(cls, counts: FloatArray, offset: FloatArray, levels: Levels, *, effect: bool) -> Layer:
-        """Return the layer; nodes are everybody, and each column: groups themselves have no tilt."""
+    def of(cls, counts: FloatArray, offset: FloatArray, levels: Levels, inverse: BoolArray, *, effect: bool) -> Layer:
+        """Return the layer; nodes are everybody, and each column: groups themselves have no tilt of a state."""
         everybody = np.zeros(len(counts), dtype=np.int64)
-        return cls(counts, offset, [everybody, *levels.nodes[:-1]], effect)
+        traits = [] if effect else [Trait.of(node, counts.shape[2]) for node in levels.nodes]
+        return cls(counts, offset, [everybody, *levels.nodes[:-1]], effect, traits, inverse)
 
     def solve(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return rows (G, S, Y), the tilt of everybody (S, Y), and strengths (1 + L, S), of everybody first.
@@ -173,21 +178,24 @@ class Layer:
         m = np.full((1 + size, self.counts.shape[1]), np.inf)
         m[0] = EFFECT_PRIOR if self.effect else LEVEL_PRIOR
         tilts, shared = self._flat(), np.ones(self.counts.shape[1:])
+        if self.traits:  # what everybody does is no trait
+            tilts[0] = find_tilts(self.counts, self.offset, self.nodes[0], m[0])
         for number in range(ROUNDS):
-            before = m.copy()
+            before, wide = m.copy(), [one.spread for one in self.traits]
             shared = self._share(tilts, m)
             for k, node in enumerate(self.nodes):
                 own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, shared, skip=k)
                 if k or self.effect:
-                    m[k] = self._strength(*_gather(own, centre, node), before[k] if number else None, least=k == 0)
-                tilts[k] = _tilt(own, centre, node, m[k])
+                    m[k] = self._strength(*gather(own, centre, node), before[k] if number else None, least=k == 0)
+                tilts[k] = find_tilts(own, centre, node, m[k])
             if size:
                 m[-1] = self._strength(self.counts, self._centre(tilts, shared), before[-1] if number else None)
-            if np.allclose(np.log1p(m), np.log1p(before), rtol=0, atol=SETTLED):
+            still = np.allclose(np.log1p(m), np.log1p(before), rtol=0, atol=SETTLED)
+            if still and np.allclose(wide, [one.spread for one in self.traits], rtol=0, atol=SETTLED):
                 break
         centre = self._centre(tilts, shared)
         rows = posterior(self.counts, m[-1][:, np.newaxis] * centre, centre) if size else centre
-        return _normal(rows), shared * tilts[0][0], m
+        return normal(rows), tilts[0][0] * (shared if self.effect else 1.0), m
 
     def draw(self, m: FloatArray, rng: np.random.Generator, seen: FloatArray | None) -> FloatArray:
         """(G, S, Y) rows that the counts, which are weighted, allow: priors are drawn as visits (gamma numbers).
@@ -195,13 +203,15 @@ class Layer:
         Strengths m (1 + L, S) are drawn, too, where the counts as they were seen are given.
         """
         tilts, m = self._flat(), m.copy()
-        for last in (False, True):
-            shared = self._share(tilts, m, rng)
+        if self.traits:
+            tilts[0] = find_tilts(self.counts * _part(self.counts, m, 0), self.offset, self.nodes[0], m[0])
+        for last in (False, False, True) if self.traits else (False, True):
+            shared = self._share(tilts, m, rng if last or self.effect else None, seen if last else None)
             for k, node in enumerate(self.nodes):
                 own, centre = self.counts * _part(self.counts, m, k), self._centre(tilts, shared, skip=k)
                 if (k or self.effect) and last and seen is not None:
-                    m[k] = self._strength(*_gather(seen * _part(seen, m, k), centre, node), rng=rng, least=k == 0)
-                tilts[k] = _tilt(own, centre, node, m[k], rng)
+                    m[k] = self._strength(*gather(seen * _part(seen, m, k), centre, node), rng=rng, least=k == 0)
+                tilts[k] = find_tilts(own, centre, node, m[k], rng)
         centre = self._centre(tilts, shared)
         if len(m) == 1:
             return centre
@@ -229,26 +239,52 @@ class Layer:
         found = strengths(counts, centre, near) if rng is None else draw_strengths(counts, centre, rng)
         return np.broadcast_to(np.maximum(found, EFFECT_PRIOR if least else 0.0), shape[1:2])
 
-    def _share(self, tilts: list[FloatArray], m: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
-        """(S, Y) the tilt that states have in common; none for levels, and in states in which nothing was seen."""
-        seen = self.counts.sum(axis=(0, 2)) > 0
-        if not self.effect or not seen.any():
+    def _share(
+        self, tilts: list[FloatArray], m: FloatArray, rng: np.random.Generator | None = None, seen: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the tilt that states have in common: (S, Y) that of effects, (G, 1, Y) or 1 those of levels of groups.
+
+        An effect has none in states in which nothing was seen.
+        """
+        if not self.effect:
+            return self._share_levels(tilts, m, rng, seen)
+        known = self.counts.sum(axis=(0, 2)) > 0
+        if not known.any():
             return np.ones(self.counts.shape[1:])
         own, centre = self.counts * _part(self.counts, m, -1), self._centre(tilts, np.ones(1))
-        rows, means = (one.reshape(-1, 1, one.shape[2]) for one in (own, centre))
-        tilt = _tilt(rows, means, np.zeros(len(rows), dtype=np.int64), np.full(1, EFFECT_PRIOR), rng)[0]
-        return np.where(seen[:, np.newaxis], tilt, 1.0)
+        tilt = find_common_tilt(own, centre, self.inverse, EFFECT_PRIOR, rng)
+        return np.where(known[:, np.newaxis], tilt, 1.0)
+
+    def _share_levels(
+        self, tilts: list[FloatArray], m: FloatArray, rng: np.random.Generator | None, seen: FloatArray | None
+    ) -> FloatArray:
+        """(G, 1, Y) the tilts of groups that are common to states: those of their columns, and their own."""
+        for k, trait in enumerate(self.traits):
+            last = k == len(self.traits) - 1
+            others = [one for one in (self.traits if last else self.traits[:-1]) if one is not trait]
+            centre = self._centre(tilts, combine(others), skip=-1 if last else k + 1)
+            several = []
+            for counts in (self.counts, seen):
+                if counts is None:
+                    continue
+                own = counts * _part(counts, m, 1)
+                own = own if last else own * discount(own, centre, self.traits[-1].spread)
+                gathered, rows = gather(own, centre, trait.node)
+                if not last:
+                    gathered = gathered / (1.0 + gathered.sum(axis=2, keepdims=True) / m[k + 1][:, np.newaxis])
+                several.append((gathered, rows))
+            if rng is None:
+                trait.climb(*several[0])
+            else:
+                trait.draw(*several[0], several[1][0] if seen is not None else None, rng)
+        return combine(self.traits)
 
     def _centre(self, tilts: list[FloatArray], shared: FloatArray, skip: int = -1) -> FloatArray:
         """(G, S, Y) the offsets, tilted by all but one."""
         rows = self.offset * shared
         for k, (tilt, node) in enumerate(zip(tilts, self.nodes, strict=True)):
             rows = rows if k == skip else rows * tilt[node]
-        return _normal(rows)
-
-
-def _normal(rows: FloatArray) -> FloatArray:
-    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
+        return normal(rows)
 
 
 def _part(counts: FloatArray, m: FloatArray, k: int) -> FloatArray:
@@ -258,36 +294,3 @@ def _part(counts: FloatArray, m: FloatArray, k: int) -> FloatArray:
     """
     spread = (1.0 / (m if k < 0 else m[-1:] if k else m[1:])).sum(axis=0)
     return np.asarray(1.0 / (1.0 + counts.sum(axis=2) * spread))[..., np.newaxis]
-
-
-def _gather(own: FloatArray, centre: FloatArray, node: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Two (n, S, Y): what was seen in every node, and the mean of the centres of its visits."""
-    visits = own.sum(axis=2, keepdims=True)
-    seen, expected = (_sum(one, node) for one in (own, (visits + 1e-9) * centre))
-    return seen, _normal(expected)
-
-
-def _sum(several: FloatArray, node: IntArray) -> FloatArray:
-    total = np.zeros((int(node.max()) + 1, *several.shape[1:]))
-    np.add.at(total, node, several)
-    return total
-
-
-def _tilt(
-    own: FloatArray, centre: FloatArray, node: IntArray, force: FloatArray, rng: np.random.Generator | None = None
-) -> FloatArray:
-    """(n, S, Y) the tilts of nodes, with a prior of force (S,) visits, by generalised scaling; 1 where nothing was seen."""
-    seen, mean = _gather(own, centre, node)
-    prior = force[:, np.newaxis] * mean
-    prior = prior if rng is None else np.maximum(rng.gamma(prior), FAINT * mean)
-    size, visits = prior.sum(axis=2, keepdims=True), own.sum(axis=2, keepdims=True)
-    known = (seen.sum(axis=2, keepdims=True) > 0) & (mean > 0)
-    tilt = np.ones_like(mean)
-    for _ in range(PASSES):
-        expected = _sum(visits * _normal(centre * tilt[node]), node) + size * _normal(mean * tilt)
-        with np.errstate(over="ignore"):  # what is seen though it is hardly expected: the tilt is bounded below
-            factor = np.divide(seen + prior, expected, out=np.ones_like(tilt), where=known & (expected > 0))
-        tilt = np.clip(tilt * np.clip(factor, 1.0 / STEEPEST, STEEPEST), 1.0 / STEEPEST, STEEPEST)
-        if abs(factor - 1).max() < STILL:
-            break
-    return tilt
