@@ -101,8 +101,8 @@ class CompactNewton(ManyStates):
         program, slack, entries = self.program, self.budget - self.used, self.compact.state.size
         mass, weights = self.masses(own=own), program.weights[:, np.newaxis, np.newaxis]
         free = program.binds & ((self.prices > 0) | (slack < 0))
-        own = (np.empty(entries), np.empty(entries), np.empty_like(self.gradient))
-        curvature = Curvature(mass * weights[..., np.newaxis], self.primal.sigma, *own, free)
+        tables = (np.empty(entries), np.empty(entries), np.empty_like(self.gradient))
+        curvature = Curvature(mass * weights[..., np.newaxis], self.primal.sigma, *tables, free)
         measure(program, self.compact, curvature)
         nodes, shape = self.gradient.size, self.gradient.shape
         residual = np.concatenate([-(weights * self.gradient).ravel(), np.where(free, -slack, 0.0)])

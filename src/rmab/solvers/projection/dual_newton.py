@@ -13,10 +13,13 @@ from rmab.solvers.projection.compiled.steps import ARMIJO, FARTHEST, NOISE, SHOR
 
 
 class Solution(NamedTuple):
-    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant."""
+    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant; and
+    the potentials (N,H,S) of the dual one.
+    """
 
     mass: FloatArray
     kernel: FloatArray
+    potentials: FloatArray
     spent: float
 
 

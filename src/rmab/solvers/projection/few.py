@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from rmab.common import FloatArray, chunks_of
+from rmab.common import FloatArray, chunks_of, sealed
 from rmab.errors import SolverError
 from rmab.solvers.compiled.lane_series import WIDTH
-from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, logs_of, pack_bounds, packed, unpacked
-from rmab.solvers.projection.compiled.few_answer import few_fill, few_flow, few_spent
+from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows, pack_all, packed, unpacked
+from rmab.solvers.projection.compiled.few_answer import few_answer, few_fill, few_flow
 from rmab.solvers.projection.compiled.few_curvature import few_curvature, few_direction
 from rmab.solvers.projection.compiled.few_dual import few_dual, few_fit_step, few_opening, few_step_rows
 from rmab.solvers.projection.compiled.few_newton import FewPoint, few_descend
@@ -81,18 +81,17 @@ class FewStates(DualNewton):
         """Take Newton steps as `DualNewton.descend` does, in one call where there is one chunk."""
         if len(self.chunks) > 1:
             return super().descend(tolerance, most, whole=whole)
-        other = (np.zeros_like(self.v), np.empty_like(self.prices), np.empty_like(self.gradient), np.empty_like(self.used))
-        points = [FewPoint(lines(v), prices, lines(gradient), used) for v, prices, gradient, used in (self._point, other)]
+        v, gradient = np.zeros_like(self.v), np.empty_like(self.gradient)
+        prices, used = np.empty_like(self.prices), np.empty_like(self.used)
+        here = FewPoint(lines(self.v), self.prices, lines(self.gradient), self.used)
+        there = FewPoint(lines(v), prices, lines(gradient), used)
+        point = (here, there, self.value, self.flow)
         taken, length, self.value, self.flow, swapped = few_descend(
-            self.few, *points, self.value, self.flow, tolerance, most, whole, self.rows, self.factors, lines(self.step)
+            self.few, *point, tolerance, most, whole, self.rows, self.factors, lines(self.step)
         )
         if swapped:
-            self.v, self.prices, self.gradient, self.used = other
+            self.v, self.prices, self.gradient, self.used = v, prices, gradient, used
         return taken, length
-
-    @property
-    def _point(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        return self.v, self.prices, self.gradient, self.used
 
     def newton_step(self, *, own: bool = False) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
@@ -113,24 +112,21 @@ class FewStates(DualNewton):
 
     def followed(self) -> FloatArray:
         """(N,H,S) masses of the point's own shares and kernels, followed from the start: feasible to rounding."""
-        flow = self._flow()
-        return self.by_arm(flow[:, :, :, 0] + flow[:, :, :, 1])
+        flow = np.empty_like(self.rows.mass)
+        few_flow(self.few, self.rows, flow)
+        masses = flow.reshape(*self.gradient.shape[:3], 2, WIDTH)
+        return self.by_arm(masses[:, :, :, 0] + masses[:, :, :, 1])
 
     def kernel(self) -> FloatArray:
         """(N,H,S,2,S) the kernel at the point, by arms; rows without mass get some kernel of their set."""
         few_fill(self.few, self.rows)
         return self.by_arm(self.primal.kernel)
 
-    def _flow(self) -> FloatArray:
-        masses = np.empty_like(self.primal.mass)
-        few_flow(self.few, self.rows, lines(masses))
-        return masses
-
     def solution(self, table: FloatArray | None = None) -> Solution:  # noqa: ARG002
-        """Return the feasible primal point of the dual one; SolverError where a row is no distribution."""
-        masses = self._flow()
-        spent, off = few_spent(self.few, self.rows, lines(self.v), lines(masses))
-        kernel = self.kernel()
+        """Return the feasible primal point of the dual one; SolverError where a row is no distribution. Ends the solve."""
+        shape = self.program.reach.shape
+        mass, kernel, potentials = np.empty((*shape, 2)), np.empty(self.program.reference.shape), np.empty(shape)
+        spent, off = few_answer(self.few, self.rows, lines(self.v), mass, kernel, potentials)
         if not off <= OFF:
             live = self.program.reach[..., np.newaxis] & ~(
                 self.program.idle[:, np.newaxis, np.newaxis] & np.array([False, True])
@@ -138,7 +134,7 @@ class FewStates(DualNewton):
             wrong = np.abs(kernel.sum(axis=4) - 1.0) * live
             n, h, s, _ = np.argwhere(~(wrong <= OFF))[0]
             raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {wrong[n, h, s].max():.1e}")
-        return Solution(self.by_arm(masses), kernel, spent)
+        return Solution(mass, kernel, potentials, spent)
 
     def by_arm(self, table: FloatArray) -> FloatArray:
         """Return a table (G,...,W) by arms: (N,...)."""
@@ -155,28 +151,19 @@ def lines(table: FloatArray) -> FloatArray:
 
 
 def few_program(program: Program) -> FewProgram:
-    """Return the program with arms side by side. Lanes without an arm repeat the last one, with weight 0."""
-    arms = len(program.reach)
-    weights, reference = packed(program.weights, arms), packed(program.reference, arms)
-    weights.reshape(-1)[arms:] = 0.0
-    low, high = (np.empty((len(weights) * program.phases * program.low[0].size, WIDTH)) for _ in range(2))
-    bounds, ball = (program.low, program.high), program.radius is not None
-    pack_bounds(*bounds, ball, program.successors, program.counts, program.phases, low, high)
-    return FewProgram(
-        reference,
-        logs_of(reference),
-        low,
-        high,
-        logs_of(low),
-        logs_of(high),
-        packed(program.radius, arms) if program.radius is not None else np.empty((0, WIDTH)),
-        packed(program.reach, arms),
-        packed(program.start, arms),
-        weights,
-        packed(program.cost, arms),
-        program.phase,
-        program.phases,
-        program.budget,
-        program.idle,
-        program.binds,
-    )
+    """Return the program with arms side by side."""
+    arms, horizon, states = program.reach.shape
+    groups = -(-arms // WIDTH)
+    nodes, bounds = groups * horizon * states, groups * program.phases * states * 2
+    radius = np.empty((0, 0, 0)) if program.radius is None else program.radius
+    entries, rows = 2 * nodes * states, bounds if radius.size else 0
+    sizes = (entries, entries, *(bounds * states,) * 4, rows, nodes, groups * states, groups, groups)
+    tables = [np.empty((size, WIDTH)) for size in sizes]
+    reference, logs, low, high, low_logs, high_logs, radii, reach, start, weights, cost = tables
+    time = (program.phase, program.phases, program.budget, program.idle, program.binds)
+    few = FewProgram(reference, logs, low, high, low_logs, high_logs, radii, reach, start, weights, cost, *time)
+    pack_all(
+        sealed(program.reference), program.reach, program.start, program.weights, program.cost, radius,
+        program.low, program.high, program.successors, program.counts, few,
+    )  # fmt: skip
+    return few

@@ -131,7 +131,7 @@ class ManyStates(DualNewton):
             raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {off[n, h, s]:.1e}")
         cost, mass = self.primal.phi + lean, self.flow_masses()
         spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
-        return Solution(mass, kernel, float(self.program.weights @ spent))
+        return Solution(mass, kernel, self.v[:, :-1].copy(), float(self.program.weights @ spent))
 
     def by_arm(self, table: FloatArray) -> FloatArray:
         """Return the table: it is by arms already."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.errors import SolverError
-from rmab.solvers.projection.compiled.dual import even_masses
+from rmab.solvers.projection.compiled.dual import even_masses, near_masses
 from rmab.solvers.projection.compiled.program import FEW_STATES, Program
 from rmab.solvers.projection.dual_newton import DualNewton
 from rmab.solvers.projection.few import FewStates
@@ -88,7 +88,7 @@ def _descend(newton: DualNewton, tolerance: float) -> int:
 def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, new: Solve) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform = even_masses(program.reach, program.start)
-    marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
+    marginals = uniform if warm is None else near_masses(warm, uniform, CLOSE)
     newton = new(program, marginals)
     iterations, length = newton.descend(tolerance, ITERATIONS, whole=True)
     if iterations == 1 and length < 1.0:
