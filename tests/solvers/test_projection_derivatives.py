@@ -166,7 +166,7 @@ def test_newton_step_solves_the_system_of_the_hessian(case: Solver) -> None:
     point = solver.random_point(2)
     _, hessian = solver.differences(point)
     _, gradient = solver.evaluate(point)
-    price_step, slope = solver.state.newton_step(solver.state.primal.mass)
+    price_step, slope = solver.state.newton_step(own=True)
     potential_step = solver.state.by_arm(solver.state.step)[solver.nodes]
     step = np.concatenate([potential_step, price_step[solver.free]])
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-5, atol=1e-6)
@@ -181,6 +181,6 @@ def test_a_price_at_zero_with_money_left_stays_there() -> None:
     point = solver.random_point(0)
     point[-3] = point[-1] = 0.0
     solver.evaluate(point)
-    price_step, _ = solver.state.newton_step(solver.state.primal.mass)
+    price_step, _ = solver.state.newton_step(own=True)
     assert (price_step[[1, 3]] == 0).all()
     assert (price_step[[0, 2]] != 0).all()

@@ -8,7 +8,6 @@ import pytest
 import rmab
 from instances import Instance, changed, random_instance, unsaid
 from rmab.errors import ModelError, SolverError
-from rmab.solvers.projection.dual_newton import DualNewton
 
 BOX = random_instance(0, (2, 3, 3), support=0.7)
 BALL = random_instance(0, (2, 3, 3), support=0.7, radius=0.2)
@@ -183,12 +182,8 @@ def test_a_tolerance_that_is_none(tolerance: Any) -> None:
 def test_too_few_iterations_are_said_with_the_residual_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rmab.solvers.projection.newton.ITERATIONS", 1)
     monkeypatch.setattr("rmab.solvers.projection.newton.tempered", lambda *_: None)
-    steps = list[float]()
-    improve = DualNewton.improve
-    monkeypatch.setattr(DualNewton, "improve", lambda self: steps.append(improve(self)) or steps[-1])
     with pytest.raises(SolverError, match=r"residual \d\.\d\de-0\d after 1 iterations") as caught:
         BOX.solve()
-    assert len(steps) == 1
     reached = float(str(caught.value).split("residual ")[1].split()[0])
     assert 1e-8 < reached < 1
     loose = BOX.solve(tolerance=1.0)

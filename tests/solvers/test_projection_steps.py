@@ -7,7 +7,9 @@ import rmab
 from instances import faults, random_instance
 from rmab.errors import SolverError
 from rmab.solvers.projection.compiled.dual import mean_masses
-from rmab.solvers.projection.dual_newton import ENDLESS, DualNewton, price_step
+from rmab.solvers.projection.compiled.steps import ENDLESS, price_step
+from rmab.solvers.projection.dual_newton import DualNewton
+from rmab.solvers.projection.few import FewStates
 from rmab.solvers.projection.newton import new_solve
 
 
@@ -47,21 +49,57 @@ def test_another_start_is_taken_only_where_the_dual_function_is_lower() -> None:
         np.testing.assert_allclose([one.value, one.flow], [better.value, better.flow], rtol=1e-9)
         for name in ("v", "prices", "gradient", "used"):
             np.testing.assert_allclose(getattr(one, name), getattr(better, name), rtol=1e-9, atol=1e-12, err_msg=name)
-        for name in ("mass", "kernel", "phi"):
-            own, other = getattr(one.primal, name), getattr(better.primal, name)
+        for name in ("mass", "phi"):
+            own, other = (state.by_arm(getattr(state.primal, name))[program.reach] for state in (one, better))
             np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(one.kernel(), better.kernel(), rtol=1e-9, atol=1e-12)
+
+
+STEPPED = {
+    "whole steps": random_instance(1, (9, 6, 3), spread=0.3, budget=0.4),
+    "weights, costs": random_instance(2, (3, 5, 4), weights=[1.0, 2.5, 0.5]).but(cost=[0.4, 1.7, 1.0]),
+    "idle steps": random_instance(6, (2, 4, 3), budget=[0.3, 0.0, 0.5, 0.0]),
+    "no budget binds": random_instance(3, (2, 4, 3), budget=2.0),
+    "ball": random_instance(11, (2, 4, 3), radius=0.3),
+    "steep": random_instance(0, (3, 8, 3), spread=40.0, budget=0.4),
+}
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_all_steps_in_one_call_are_those_one_by_one(name: str) -> None:
+    program = STEPPED[name].program
+    uniform = program.reach / program.reach.sum(axis=2, keepdims=True)
+    for whole in (False, True):
+        for most in (0, 1, 3, 30):
+            at_once, one_by_one = FewStates(program, uniform), FewStates(program, uniform)
+            slow = DualNewton.descend(one_by_one, 1e-6, most, whole=whole)
+            assert at_once.descend(1e-6, most, whole=whole) == slow
+            np.testing.assert_allclose(at_once.value, one_by_one.value, rtol=1e-10)
+            for part in ("v", "prices", "used", "gradient"):
+                own, other = getattr(at_once, part), getattr(one_by_one, part)
+                np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-8, err_msg=part)
+
+
+def test_a_step_that_leads_nowhere_leaves_the_point() -> None:
+    """The dual function claims to be lower here than it is anywhere."""
+    program = random_instance(0, (2, 4, 3)).program
+    state = FewStates(program, program.reach / program.reach.sum(axis=2, keepdims=True))
+    v, prices, state.value = state.v.copy(), state.prices.copy(), state.value - 1e3
+    assert state.descend(1e-8, 5) == (1, 0.0)
+    np.testing.assert_array_equal(state.v, v)
+    np.testing.assert_array_equal(state.prices, prices)
+    with pytest.raises(SolverError, match="the line search failed"):
+        state.improve()
 
 
 def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance, improve, calls = random_instance(0, (2, 4, 3)), DualNewton.improve, []
+    instance, descend, calls = random_instance(0, (2, 4, 3)), FewStates.descend, []
 
-    def stuck(newton: DualNewton) -> float:
+    def stuck(newton: FewStates, tolerance: float, most: int, *, whole: bool = False) -> tuple[int, float]:
         calls.append(newton.value)
-        if len(calls) == 1:
-            raise SolverError("projection: the line search failed")
-        return improve(newton)
+        return (1, 0.0) if len(calls) == 1 else descend(newton, tolerance, most, whole=whole)
 
-    monkeypatch.setattr(DualNewton, "improve", stuck)
+    monkeypatch.setattr(FewStates, "descend", stuck)
     assert not faults(instance, instance.solve())
     assert len(calls) > 1
 
@@ -69,7 +107,7 @@ def test_other_starts_help_where_the_first_has_no_step_at_all(monkeypatch: pytes
 def test_a_step_that_is_no_number_is_an_error_and_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     program = random_instance(0, (2, 4, 3)).program
     state = new_solve(program, program.reach / program.reach.sum(axis=2, keepdims=True))
-    monkeypatch.setattr(type(state), "newton_step", lambda _, __: (np.full(4, np.inf), -1.0))
+    monkeypatch.setattr(type(state), "newton_step", lambda _: (np.full(4, np.inf), -1.0))
     state.used, state.step[:] = state.budget + np.array([1, -1, 1, -1]), 0.0  # what is expected of the step is inf - inf
     with pytest.raises(SolverError, match="the line search failed"):
         state.improve()

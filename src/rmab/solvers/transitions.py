@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, cached_property
 from rmab.errors import ModelError
 from rmab.model import bare, cells, place, words_of
+from rmab.solvers.compiled.intervals import intervals_fit
 from rmab.solvers.compiled.optimism import Rows
 
 ROUNDING = 1e-9
@@ -55,17 +56,9 @@ class TransitionSets(ReadOnly):
         if not _is_table(least) or most.shape != least.shape:
             wanted = "(N, S, 2, S), or (N, K, S, 2, S)"
             raise ModelError(f"lower and upper must both have shape {wanted}, got {least.shape} and {most.shape}")
-        phases = _phases(least)
-        bad = ~((least >= 0) & (least <= most) & (most <= 1))
-        if bad.any():
-            at = tuple(np.argwhere(bad)[0])
-            raise ModelError(f"{place(at, phases)}: [{least[at]}, {most[at]}] is not an interval within [0, 1]")
-        low_sum, high_sum = least.sum(axis=-1), most.sum(axis=-1)
-        empty = (low_sum > 1 + ROUNDING) | (high_sum < 1 - ROUNDING)
-        if empty.any():
-            at = tuple(np.argwhere(empty)[0])
-            sums = f"lower sums to {low_sum[at]:.12g}, upper to {high_sum[at]:.12g}"
-            raise ModelError(f"{place(at, phases)}: no distribution lies between lower and upper ({sums})")
+        phases, states = _phases(least), least.shape[-1]
+        if not intervals_fit(least.reshape(-1, states), most.reshape(-1, states), ROUNDING):
+            _check_intervals(least, most, phases)
         return cls(cells(least, phases), cells(most, phases))
 
     @classmethod
@@ -124,6 +117,20 @@ class TransitionSets(ReadOnly):
         spare[spare < CERTAIN] = 0.0  # a known kernel, up to rounding
         spare[(self.low == self.high).all(axis=3)] = 0.0  # or a discounted one, which sums to less
         return Rows(self.low, self.high, spare, order, allowed.sum(axis=3).astype(np.uint32))
+
+
+def _check_intervals(least: FloatArray, most: FloatArray, phases: int) -> None:
+    """Raise ModelError naming the first interval, or the first row without a distribution."""
+    bad = ~((least >= 0) & (least <= most) & (most <= 1))
+    if bad.any():
+        at = tuple(np.argwhere(bad)[0])
+        raise ModelError(f"{place(at, phases)}: [{least[at]}, {most[at]}] is not an interval within [0, 1]")
+    low_sum, high_sum = least.sum(axis=-1), most.sum(axis=-1)
+    empty = (low_sum > 1 + ROUNDING) | (high_sum < 1 - ROUNDING)
+    if empty.any():
+        at = tuple(np.argwhere(empty)[0])
+        sums = f"lower sums to {low_sum[at]:.12g}, upper to {high_sum[at]:.12g}"
+        raise ModelError(f"{place(at, phases)}: no distribution lies between lower and upper ({sums})")
 
 
 def _is_table(table: FloatArray) -> bool:

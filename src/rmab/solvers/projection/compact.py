@@ -96,13 +96,13 @@ class CompactNewton(ManyStates):
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
         return value, np.sum([one[3] for one in parts], axis=0), max(one[1] for one in parts)
 
-    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+    def newton_step(self, *, own: bool = False) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
         program, slack, entries = self.program, self.budget - self.used, self.compact.state.size
-        weights = program.weights[:, np.newaxis, np.newaxis]
+        mass, weights = self.masses(own=own), program.weights[:, np.newaxis, np.newaxis]
         free = program.binds & ((self.prices > 0) | (slack < 0))
-        own = (np.empty(entries), np.empty(entries), np.empty_like(self.gradient))
-        curvature = Curvature(mass * weights[..., np.newaxis], self.primal.sigma, *own, free)
+        tables = (np.empty(entries), np.empty(entries), np.empty_like(self.gradient))
+        curvature = Curvature(mass * weights[..., np.newaxis], self.primal.sigma, *tables, free)
         measure(program, self.compact, curvature)
         nodes, shape = self.gradient.size, self.gradient.shape
         residual = np.concatenate([-(weights * self.gradient).ravel(), np.where(free, -slack, 0.0)])

@@ -6,22 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rmab.common import FloatArray, each
+from rmab.common import FloatArray, IntArray, each
 from rmab.errors import SolverError
-from rmab.solvers.compiled.linear import solve_positive
 from rmab.solvers.projection.compiled.program import Program
-
-ARMIJO = 1e-4
-FARTHEST = 50.0  # most by which logarithms of masses change in one step: the model of second order fails beyond
-ENDLESS = 1e6  # a step of the prices that is longer is made of rounding
-RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # what to try against it, in parts of the largest active mass
+from rmab.solvers.projection.compiled.steps import ARMIJO, FARTHEST, NOISE, SHORTEST, free_prices, largest_violation
 
 
 class Solution(NamedTuple):
-    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant."""
+    """A feasible primal point by arms: mass (N,H,S,2), kernel (N,H,S,2,S), its weighted divergence but for the constant; and
+    the potentials (N,H,S) of the dual one.
+    """
 
     mass: FloatArray
     kernel: FloatArray
+    potentials: FloatArray
     spent: float
 
 
@@ -43,30 +41,25 @@ class DualNewton(ABC):
         self.program, self.budget = program, program.budget
         self.prices = np.zeros(program.budget.size)
         self.allocate()
-        self.open(marginals)
-        self.look()
+        self.begin(marginals)
 
     @abstractmethod
     def allocate(self) -> None:
         """Set up the chunks, the arrays of the point and the work space."""
 
     @abstractmethod
-    def open(self, marginals: FloatArray) -> None:
-        """Write the potentials and prices that put every node's mass at the marginals (N,H,S)."""
+    def begin(self, marginals: FloatArray) -> None:
+        """Go to the potentials and prices that put every node's mass at the marginals (N,H,S)."""
 
     @abstractmethod
     def evaluate(self, v: FloatArray, prices: FloatArray, gradient: FloatArray) -> tuple[float, FloatArray, float]:
         """Write the gradient; return the dual function, the active mass (H,) and the largest flow violation."""
 
     @abstractmethod
-    def means(self) -> FloatArray:
-        """Return the masses that the Hessian is to be made of (`mean_masses`)."""
-
-    @abstractmethod
-    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+    def newton_step(self, *, own: bool = False) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials.
 
-        mass: the masses that the Hessian is made of: the point's own, or `means`.
+        own: make the Hessian of the point's own masses, not of their means (`mean_masses`).
         """
 
     @abstractmethod
@@ -103,8 +96,7 @@ class DualNewton(ABC):
     def reopen(self, marginals: FloatArray) -> None:
         """Start at these marginals (N,H,S) instead, if the dual function is lower there."""
         value, here = self.value, (self.v.copy(), self.prices.copy())
-        self.open(marginals)
-        self.look()
+        self.begin(marginals)
         if not self.value < value:
             self.v, self.prices = here
             self.look()
@@ -112,8 +104,7 @@ class DualNewton(ABC):
     def followed_from(self, marginals: FloatArray) -> FloatArray:
         """(N,H,S) masses that follow from the first point of these marginals (N,H,S); the current point remains."""
         here = (self.v.copy(), self.prices.copy())
-        self.open(marginals)
-        self.look()
+        self.begin(marginals)
         masses = self.followed()
         self.v, self.prices = here
         self.look()
@@ -122,9 +113,24 @@ class DualNewton(ABC):
     @property
     def residual(self) -> float:
         """Largest violation of the optimality conditions at the current point."""
-        slack = (self.budget - self.used) / np.maximum(self.budget, 1.0)
-        prices = np.where(self.program.idle, 0.0, np.minimum(self.prices, slack))
-        return max(self.flow, float(np.abs(prices).max()))
+        return largest_violation(self.budget, self.used, self.prices, self.program.idle, self.flow)
+
+    def descend(self, tolerance: float, most: int, *, whole: bool = False) -> tuple[int, float]:
+        """Take Newton steps until the residual is at most tolerance, but at most so many; whole: and not after a first step
+        that was shortened.
+
+        Returns how many were tried, and what part of the last one was taken: 0 where it led nowhere.
+        """
+        taken, length = 0, 1.0
+        while taken < most and self.residual > tolerance and np.isfinite(self.value):
+            taken += 1
+            try:
+                length = self.improve()
+            except SolverError:
+                return taken, 0.0
+            if whole and taken == 1 and length < 1.0:
+                break
+        return taken, length
 
     def improve(self, *, clip: bool = False) -> float:
         """Take one Newton step, shortened until the dual function has come down enough; SolverError where it cannot.
@@ -132,7 +138,7 @@ class DualNewton(ABC):
         Returns the part of the step that was taken. clip: where the dual is flat in some potentials, shorten their steps
         alone, if that leads down.
         """
-        price_step, slope_v = self.newton_step(self.means())
+        price_step, slope_v = self.newton_step()
         slack = self.budget - self.used
         longest = max(float(self.step.max()), -float(self.step.min()), float(np.abs(price_step).max()))
         if clip and longest > FARTHEST:
@@ -143,7 +149,7 @@ class DualNewton(ABC):
         length = min(1.0, FARTHEST / longest) if np.isfinite(longest) and longest > 0 else 1.0
         v, gradient = np.empty_like(self.v), np.empty_like(self.gradient)
         v[:, -1] = 0.0
-        shortest = 1e-12 * length
+        shortest = SHORTEST * length
         while length > shortest:
             np.multiply(self.step, length, out=v[:, :-1])
             v[:, :-1] += self.v[:, :-1]
@@ -151,7 +157,7 @@ class DualNewton(ABC):
             value, used, flow = self.evaluate(v, prices, gradient)
             if np.isfinite(value):  # not where the step was far too long
                 expected = length * slope_v + float(slack @ (prices - self.prices))
-                noise = 1e-14 * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
+                noise = NOISE * (abs(self.value) + abs(value) + float(np.abs(v[:, 0]).max()))
                 if value <= self.value + ARMIJO * expected + noise:
                     self.v, self.prices, self.gradient = v, prices, gradient
                     self.value, self.used, self.flow = value, used, flow
@@ -159,27 +165,9 @@ class DualNewton(ABC):
             length *= 0.5
         raise SolverError(f"projection: the line search failed at residual {self.residual:.2e}")
 
-    def free_prices(self) -> tuple[Any, Any]:
-        """Return which prices are free to move (H,), and their places among these, or -1 (H,)."""
-        free = self.program.binds & ((self.prices > 0) | (self.budget - self.used < 0))
-        return free, np.where(free, np.cumsum(free) - 1, -1)
-
-
-def price_step(matrix: FloatArray, target: FloatArray, largest: float) -> FloatArray:
-    """Solve for the step of the free prices; largest is the most active mass of a step.
-
-    Where plans hardly respond to prices any more, what is left of their diagonal is rounding, and the step has no bound:
-    then the least ridge is added with which it has one.
-    """
-    least, diagonal = np.full(target.size, 1e-15 * largest + 1e-300), np.arange(target.size)
-    for ridge in RIDGES:
-        step, own = target.copy(), matrix.copy()
-        if ridge > 0.0:
-            own[diagonal, diagonal] += ridge * largest
-        solve_positive(own, step, least)
-        if np.abs(step).max() <= ENDLESS:  # not where it is no number
-            break
-    return step
+    def free_prices(self) -> tuple[int, IntArray]:
+        """Return how many prices are free to move, and their places among these, or -1 (H,)."""
+        return free_prices(self.program.binds, self.prices, self.budget - self.used)
 
 
 def total(tables: list[FloatArray]) -> FloatArray:

@@ -9,7 +9,8 @@ from rmab.solvers.projection.compiled.curvature import curvature, direction
 from rmab.solvers.projection.compiled.dual import dual, fit_step, mean_masses, opening
 from rmab.solvers.projection.compiled.program import Factors, Primal
 from rmab.solvers.projection.compiled.rows import solve_rows
-from rmab.solvers.projection.dual_newton import DualNewton, Solution, price_step, total
+from rmab.solvers.projection.compiled.steps import step_from_schur
+from rmab.solvers.projection.dual_newton import DualNewton, Solution, total
 
 CHUNK = 10_000  # variables per piece of work: fixed, so that sums do not depend on the number of threads
 MEETING = 50  # chunks from which threads are faster in the first pass, which waits for all of them at every step
@@ -38,6 +39,11 @@ class ManyStates(DualNewton):
         constant, mass, phi, sigma = (np.zeros((arms, horizon, states, 2)) for _ in range(4))
         self.primal = Primal(np.zeros(program.reference.shape), constant, mass, phi, sigma, self.gradient)
 
+    def begin(self, marginals: FloatArray) -> None:
+        """Go to the first point of these marginals (N,H,S)."""
+        self.open(marginals)
+        self.look()
+
     def open(self, marginals: FloatArray) -> None:
         """Write the first potentials and prices; in threads, if there are many chunks."""
         if len(self.chunks) < MEETING:
@@ -59,16 +65,18 @@ class ManyStates(DualNewton):
         value = sum(one[0] for one in parts) + float(self.budget @ prices)
         return value, total([one[2] for one in parts]), max(one[1] for one in parts)
 
-    def means(self) -> FloatArray:
-        """Return the masses that the Hessian is to be made of."""
+    def masses(self, *, own: bool) -> FloatArray:
+        """Return the masses that the Hessian is made of: the point's own, or their means."""
+        if own:
+            return self.primal.mass
         mean_masses(self.primal.mass, self.gradient, self.mean)
         return self.mean
 
-    def newton_step(self, mass: FloatArray) -> tuple[FloatArray, float]:
+    def newton_step(self, *, own: bool = False) -> tuple[FloatArray, float]:
         """Write the step of the potentials; return that of the prices (H,) and the slope along the potentials."""
-        slack = self.budget - self.used
-        free, column = self.free_prices()
-        columns, primal = int(free.sum()), self.primal._replace(mass=mass, gradient=self.gradient)
+        columns, column = self.free_prices()
+        mass = self.masses(own=own)
+        primal = self.primal._replace(mass=mass, gradient=self.gradient)
 
         def factored(first: int, last: int) -> FloatArray:
             schur = np.empty((1 + columns, 1 + columns))
@@ -78,8 +86,8 @@ class ManyStates(DualNewton):
         schur = total(self.each(factored))
         prices = np.zeros_like(self.prices)
         if columns:
-            used = (self.program.weights * self.program.cost**2 @ mass[..., 1].sum(axis=2))[free]
-            prices[free] = price_step(np.diag(used) - schur[1:, 1:], schur[0, 1:] - slack[free], float(used.max()))
+            active = self.program.weights * self.program.cost**2 @ mass[..., 1].sum(axis=2)
+            step_from_schur(schur, active, self.budget - self.used, column, prices)
         point = (primal, self.factors, prices, self.step)
         slopes = self.each(lambda first, last: direction(self.program, first, last, *point))
         return prices, float(sum(slopes))
@@ -123,7 +131,7 @@ class ManyStates(DualNewton):
             raise SolverError(f"projection: arm {n}, step {h}, state {s} has a row sum off by {off[n, h, s]:.1e}")
         cost, mass = self.primal.phi + lean, self.flow_masses()
         spent = np.where(mass > 0, mass * (np.log(np.where(mass > 0, mass, 1.0)) + cost - 1.0), 0.0).sum(axis=(1, 2, 3))
-        return Solution(mass, kernel, float(self.program.weights @ spent))
+        return Solution(mass, kernel, self.v[:, :-1].copy(), float(self.program.weights @ spent))
 
     def by_arm(self, table: FloatArray) -> FloatArray:
         """Return the table: it is by arms already."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from rmab.common import FloatArray
 from rmab.errors import SolverError
-from rmab.solvers.projection.compiled.dual import even_masses
+from rmab.solvers.projection.compiled.dual import even_masses, near_masses
 from rmab.solvers.projection.compiled.program import FEW_STATES, Program
 from rmab.solvers.projection.dual_newton import DualNewton
 from rmab.solvers.projection.few import FewStates
@@ -88,26 +88,18 @@ def _descend(newton: DualNewton, tolerance: float) -> int:
 def _from_masses(program: Program, warm: FloatArray | None, tolerance: float, new: Solve) -> tuple[DualNewton, int]:
     """Solve from these masses (N,H,S,2), or from uniform ones."""
     uniform = even_masses(program.reach, program.start)
-    marginals = uniform if warm is None else (1.0 - CLOSE) * warm.sum(axis=3) + CLOSE * uniform
+    marginals = uniform if warm is None else near_masses(warm, uniform, CLOSE)
     newton = new(program, marginals)
-    for iterations in range(ITERATIONS + 1):
-        if newton.residual <= tolerance:
-            return newton, iterations
-        if iterations == ITERATIONS or not np.isfinite(newton.value):
-            break
-        if iterations > 0:
-            newton.improve()
-        elif not _first_step_is_whole(newton):
-            # Far from the answer. It tends to lie between a point and what flows from there: try both, and keep the lowest.
-            followed = (1.0 - LOOSE) * newton.followed_from(marginals) + LOOSE * uniform
-            newton.reopen(0.5 * (marginals + followed))
-            newton.reopen(followed)
+    iterations, length = newton.descend(tolerance, ITERATIONS, whole=True)
+    if iterations == 1 and length < 1.0:
+        # Far from the answer. It tends to lie between a point and what flows from there: try both, and keep the lowest.
+        followed = (1.0 - LOOSE) * newton.followed_from(marginals) + LOOSE * uniform
+        newton.reopen(0.5 * (marginals + followed))
+        newton.reopen(followed)
+        more, length = newton.descend(tolerance, ITERATIONS - 1)
+        iterations += more
+    if newton.residual <= tolerance:
+        return newton, iterations
+    if length == 0.0:
+        raise SolverError(f"projection: the line search failed at residual {newton.residual:.2e}")
     raise SolverError(f"projection: residual {newton.residual:.2e} after {iterations} iterations, not {tolerance:.0e}")
-
-
-def _first_step_is_whole(newton: DualNewton) -> bool:
-    """Take the first step; return whether it was a whole one, and False where there is none."""
-    try:
-        return newton.improve() == 1.0
-    except SolverError:
-        return False

@@ -13,11 +13,13 @@ from rmab.common import (
     check_memory,
     check_unmasked,
     frozen,
+    sealed,
 )
 from rmab.errors import ModelError
 from rmab.model import checked_phases, checked_start, masses_of, place, split_cells
 from rmab.solvers.checks import checked_budget, checked_weights
-from rmab.solvers.projection.compiled.program import Program, misfit, reachable
+from rmab.solvers.projection.compiled.program import Program, misfit
+from rmab.solvers.projection.compiled.survey import measure_reference, support_boxes, survey
 from rmab.solvers.transitions import CERTAIN, TransitionSets
 
 
@@ -50,36 +52,38 @@ def make_program(
             reference = reference * (room if phases == 1 else room[:, phase])
         low, high = sets.centre, sets.centre
         allowed = _ball_support(sets.centre, sets.radius, reference, phase, phases)
-    given = checked_start(as_floats(start, "start"), np.full(arms, states), states, one_for_all=False)
+    given = checked_start(start, np.full(arms, states), states, one_for_all=False)
     first = np.array(masses_of(given, states))  # a copy that can be written to, always: one type for compiled code
     limit = checked_budget(budget, horizon)
     many, charge = checked_weights(weights, arms), checked_weights(cost, arms, "cost")
-    reach = reachable(allowed, first, limit == 0, phase)
-    largest = reference.max(keepdims=True)
-    sound = reference.min() > 0.0 and largest.item() < np.inf  # mostly: then there is nothing to look for
-    wrong = -1 if sound else misfit(reference, allowed, reach, limit == 0, phase, phases)
+    successors, counts, reach, idle, binds, count = survey(allowed, first, limit, many, charge, phase)
+    sums = np.empty(arms)
+    sound, largest = measure_reference(sealed(reference), sums)  # mostly sound: then there is nothing to look for
+    wrong = -1 if sound else misfit(reference, allowed, reach, idle, phase, phases)
     if wrong >= 0:
         n, h, s, a, y = np.unravel_index(wrong, reference.shape)
         where = f"arm {n}, step {h}{f' (phase {phase[h]})' if phases > 1 else ''}, state {s}, action {a}, next state {y}"
         raise ModelError(f"reference: {where} is {reference[n, h, s, a, y]}; it must be finite, and positive where allowed")
-    times = float(many.sum()) * reference[0].size
-    check_magnitude(largest, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
+    times = count * reference[0].size
+    if not (sound and largest <= SUMMED / max(times, 1.0)):
+        check_magnitude(reference, "reference", times, f" times {times:.3g} (weights, steps and transitions)", SUMMED)
     return Program(
         reference,
         low,
         high,
         sets.radius,
-        successors=np.argsort(~allowed, axis=3, kind="stable").astype(np.uint32),
-        counts=allowed.sum(axis=3).astype(np.uint32),
+        successors=successors,
+        counts=counts,
         reach=reach,
         budget=limit,
-        idle=limit == 0,
-        binds=(limit > 0) & (limit < (many * charge * first.sum(axis=1)).sum()),
+        idle=idle,
+        binds=binds,
         start=first,
         weights=many,
         phase=phase,
         phases=phases,
         cost=charge,
+        total=float(many @ sums),
     )
 
 
@@ -114,10 +118,9 @@ def _misshapen(sets: TransitionSets, reference: FloatArray, got: tuple[int, ...]
 
 def _box_bounds(sets: TransitionSets) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return low, high and what is allowed (N*K,S,2,S). A row with a single next state is known, and never solved again."""
-    spare = 1.0 - sets.low.sum(axis=3, keepdims=True)
-    allowed = (sets.low > 0) | ((sets.high > 0) & (spare > CERTAIN))  # lower bounds that fill a row leave no room
-    sure = allowed & (allowed.sum(axis=3, keepdims=True) == 1)
-    return np.where(sure, 1.0, sets.low), np.where(sure, 1.0, sets.high), allowed
+    low, high, allowed = sets.low.copy(), sets.high.copy(), np.empty(sets.low.shape, dtype=bool)
+    support_boxes(low, high, CERTAIN, allowed)
+    return low, high, allowed
 
 
 def _ball_support(centre: FloatArray, radius: FloatArray, reference: FloatArray, phase: IntArray, phases: int) -> BoolArray:

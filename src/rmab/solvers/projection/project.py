@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rmab.common import SUMMED, FloatArray, ReadOnly, as_tolerance, frozen
+from rmab.common import SUMMED, FloatArray, ReadOnly, as_tolerance, frozen, sealed
 from rmab.errors import ModelError
 from rmab.solvers.projection.compact import CompactNewton, NotCompactError, may_be_compact
 from rmab.solvers.projection.compiled.program import Program
+from rmab.solvers.projection.compiled.survey import are_masses
 from rmab.solvers.projection.dual_newton import DualNewton
 from rmab.solvers.projection.newton import minimise_dual
 from rmab.solvers.projection.program import fitting_reference, make_program
@@ -236,7 +237,8 @@ def _masses(program: Program, warm: Projection | FloatArray | None) -> FloatArra
         return None
     if not isinstance(mass, np.ndarray) or mass.dtype.kind not in "fiub":
         raise ModelError(f"warm must be a Projection or its mass, got {type(warm).__name__}")
-    if mass.shape != shape or not (mass >= 0).all() or not np.isfinite(mass).all():
+    mass = sealed(np.ascontiguousarray(mass, dtype=np.float64))
+    if mass.shape != shape or not are_masses(mass):
         raise ModelError(f"warm must be masses of shape {shape}, 0 or more, got shape {mass.shape}")
     return mass
 
@@ -254,11 +256,9 @@ def _solved(program: Program, warm: FloatArray | None, tolerance: float) -> tupl
 def _answer(newton: DualNewton, iterations: int, *, overwrite: bool) -> Projection:
     """Turn the dual point into a feasible primal one, and measure both."""
     program, residual = newton.program, newton.residual
-    constant = float(program.weights @ program.reference.sum(axis=(1, 2, 3, 4)))
-    mass, kernel, spent = newton.solution(program.reference.view() if overwrite else None)
-    value = spent + constant
+    mass, kernel, potentials, spent = newton.solution(program.reference.view() if overwrite else None)
+    value = spent + program.total
     gap = spent + newton.value  # both without the constant, which may dwarf them
-    potentials = newton.by_arm(newton.v)[:, :-1].copy()
     return Projection(
         frozen(mass), frozen(kernel), frozen(newton.prices), frozen(potentials), residual, iterations, value, gap
     )

@@ -26,7 +26,7 @@ def assemble_step(
 
     often one of them is sparse, and added entry by entry. Dense ones are collected and added to the block together.
     """
-    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost = program
+    _, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, cost, _ = program
     kernel, _, mass, _, sigma, _ = primal
     upper, leave, enter = factors
     horizon, states = reach.shape[1], reach.shape[2]

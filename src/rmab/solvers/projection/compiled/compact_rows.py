@@ -150,7 +150,7 @@ def same_compact(
     program: Program, compact: Compact, arms: tuple[int, int], steps: tuple[int, int], v: FloatArray, primal: Primal
 ) -> None:
     """Solve the rows whose pinned entries are those of the last time, as p tells; sigma is -1 where they are not."""
-    _, _, _, _, _, _, reach, _, idle, _, _, _, phase, phases, _ = program
+    _, _, _, _, _, _, reach, _, idle, _, _, _, phase, phases, _, _ = program
     pattern, tilted, scale, alpha, ceiling, begin, counts, _, _, state, weight, low, high, p = compact
     _, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
@@ -222,7 +222,7 @@ def dual_compact(
     used: FloatArray,
 ) -> tuple[float, float, int]:  # fmt: skip
     """Do as `dual` does, on compact rows; the third number is 0, LOST or FULL (`solve_row`)."""
-    _, _, _, _, _, _, reach, _, idle, _, start, weights, _, _, cost = program
+    _, _, _, _, _, _, reach, _, idle, _, start, weights, _, _, cost, _ = program
     _, tilted, _, alpha, _, begin, counts, _, _, state, _, _, _, p = compact
     _, _, mass, phi, _, gradient = primal
     horizon, states = reach.shape[1], reach.shape[2]

@@ -32,7 +32,7 @@ def dual(
     Writes the rows; gradient (N,H,S) of each arm by itself (inflow - outflow, at step 0 start - outflow); and used (H,), the
     weighted active mass at its costs.
     """
-    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases, cost = program
+    _, _, _, radius, successors, counts, reach, _, idle, _, start, weights, phase, phases, cost, _ = program
     kernel, _, mass, phi, sigma, gradient = primal
     horizon, states = reach.shape[1], reach.shape[2]
     used[:] = 0.0
@@ -175,3 +175,15 @@ def even_masses(reach: BoolArray, start: FloatArray) -> FloatArray:
                 if reach[n, h, s]:
                     masses[n, h, s] = 1.0 / count if h > 0 else max(start[n, s], NEGLIGIBLE)
     return masses
+
+
+@compiled
+def near_masses(mass: FloatArray, uniform: FloatArray, share: float) -> FloatArray:
+    """(N,H,S) the masses of nodes, mass (N,H,S,2), of which a share is replaced by uniform ones (N,H,S)."""
+    mixed = np.empty_like(uniform)
+    arms, horizon, states = uniform.shape
+    for n in range(arms):
+        for h in range(horizon):
+            for s in range(states):
+                mixed[n, h, s] = (1.0 - share) * (mass[n, h, s, 0] + mass[n, h, s, 1]) + share * uniform[n, h, s]
+    return mixed

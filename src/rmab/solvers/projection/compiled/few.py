@@ -62,19 +62,53 @@ class FewFactors(NamedTuple):
 
 
 @compiled
-def pack(table: FloatArray, groups: int, packed: FloatArray) -> None:
-    """Write table (N,M) into packed (G,M,W): arm 8 g + i in lane i of group g, the last arm also in the lanes left over."""
+def pack_group(table: FloatArray | BoolArray, g: int, packed: FloatArray) -> None:
+    """Write group g of table (N,M) into packed (G,M,W): arm 8 g + i in lane i, the last arm also in the lanes left over."""
     arms, width = table.shape
-    for g in range(groups):
-        if (g + 1) * WIDTH <= arms:
-            first = g * WIDTH
-            for m in range(width):
-                for i in range(WIDTH):
-                    packed[g, m, i] = table[first + i, m]
-            continue
+    first = g * WIDTH
+    if first + WIDTH <= arms:
         for m in range(width):
             for i in range(WIDTH):
-                packed[g, m, i] = table[min(g * WIDTH + i, arms - 1), m]
+                packed[g, m, i] = table[first + i, m]
+        return
+    for m in range(width):
+        for i in range(WIDTH):
+            packed[g, m, i] = table[min(first + i, arms - 1), m]
+
+
+@compiled
+def pack(table: FloatArray | BoolArray, packed: FloatArray) -> None:
+    """Write table (N,M) into packed (G,M,W), all groups as `pack_group` does."""
+    for g in range(packed.shape[0]):
+        pack_group(table, g, packed)
+
+
+@compiled
+def pack_all(
+    reference: FloatArray, reach: BoolArray, start: FloatArray, weights: FloatArray, cost: FloatArray, radius: FloatArray,
+    low: FloatArray, high: FloatArray, successors: NDArray[np.uint32], counts: NDArray[np.uint32], packed: FewProgram,
+) -> None:  # fmt: skip
+    """Write the tables of a program into `packed`, with their logarithms. Lanes without an arm have the weight 0."""
+    arms, groups = weights.size, packed.weights.shape[0]
+    tables, logs = packed.reference.reshape(groups, -1, WIDTH), packed.logs
+    flat, width = reference.reshape(arms, -1), packed.reference.shape[0] // groups
+    for g in range(groups):
+        pack_group(flat, g, tables)
+        for m in range(g * width, (g + 1) * width):
+            store(logs, log(load(packed.reference, m)), m)
+    pack(reach.reshape(arms, -1), packed.reach.reshape(groups, -1, WIDTH))
+    pack(start, packed.start.reshape(groups, -1, WIDTH))
+    pack(cost.reshape(arms, 1), packed.cost.reshape(groups, 1, WIDTH))
+    pack(weights.reshape(arms, 1), packed.weights.reshape(groups, 1, WIDTH))
+    for i in range(arms, groups * WIDTH):
+        packed.weights[groups - 1, i % WIDTH] = 0.0
+    ball = radius.size > 0
+    if ball:
+        pack(radius.reshape(arms, -1), packed.radius.reshape(groups, -1, WIDTH))
+    pack_bounds(low, high, ball, successors, counts, packed.phases, packed.low, packed.high)
+    for m in range(packed.low.shape[0]):
+        store(packed.low_logs, log(load(packed.low, m)), m)
+        store(packed.high_logs, log(load(packed.high, m)), m)
 
 
 @compiled
@@ -110,25 +144,11 @@ def unpack(packed: FloatArray, table: FloatArray) -> None:
             table[n, m] = packed[g, m, i]
 
 
-@compiled
-def write_logs(table: FloatArray, logs: FloatArray) -> None:
-    """Write the logarithms of a table (M,W), -infinity for 0."""
-    for m in range(table.shape[0]):
-        store(logs, log(load(table, m)), m)
-
-
-def logs_of(table: FloatArray) -> FloatArray:
-    """Return the logarithms of a table (M,W), -infinity for 0."""
-    out = np.empty_like(table)
-    write_logs(table, out)
-    return out
-
-
 def packed(table: FloatArray | BoolArray, arms: int) -> FloatArray:
     """Return a table (N,...), or one of cells (N*K,...), in groups of arms, as lines (M,W)."""
     flat, groups = np.ascontiguousarray(table, dtype=np.float64).reshape(arms, -1), -(-arms // WIDTH)
     out = np.empty((groups, flat.shape[1], WIDTH))
-    pack(flat, groups, out)
+    pack(flat, out)
     return out.reshape(-1, WIDTH)
 
 

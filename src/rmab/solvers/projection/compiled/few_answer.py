@@ -6,7 +6,7 @@ from rmab.common.arrays import FloatArray
 from rmab.common.compile import compiled_contracting as compiled
 from rmab.solvers.compiled.lane_series import WIDTH
 from rmab.solvers.compiled.lanes import load, log, select, size, some, spread, store, summed
-from rmab.solvers.projection.compiled.few import FewProgram, FewRows
+from rmab.solvers.projection.compiled.few import FewProgram, FewRows, unpack
 
 
 @compiled
@@ -111,3 +111,22 @@ def few_spent(program: FewProgram, rows: FewRows, v: FloatArray, flow: FloatArra
         if not ends[0, i] <= most_off:
             most_off = ends[0, i]
     return spent, most_off
+
+
+@compiled
+def few_answer(
+    program: FewProgram, rows: FewRows, v: FloatArray, mass: FloatArray, kernel: FloatArray, potentials: FloatArray
+) -> tuple[float, float]:
+    """Write the feasible primal point by arms, mass (N,H,S,2) and kernel (N,H,S,2,S), and potentials (N,H,S).
+
+    Returns what `few_spent` does. The sigma of the rows is lost.
+    """
+    groups, arms = program.weights.shape[0], mass.shape[0]
+    flow = rows.sigma  # not needed any more, and of the right size
+    few_flow(program, rows, flow)
+    spent, off = few_spent(program, rows, v, flow)
+    few_fill(program, rows)
+    unpack(flow.reshape(groups, -1, WIDTH), mass.reshape(arms, -1))
+    unpack(rows.kernel.reshape(groups, -1, WIDTH), kernel.reshape(arms, -1))
+    unpack(v.reshape(groups, -1, WIDTH), potentials.reshape(arms, -1))
+    return spent, off

@@ -8,22 +8,51 @@ import numpy as np
 from rmab.common.arrays import FloatArray, IntArray
 from rmab.common.compile import compiled_contracting as compiled, compiled_on_loan_inline as inline
 from rmab.solvers.compiled.lane_series import WIDTH
-from rmab.solvers.compiled.lanes import Lanes, load, most, root, select, some, spread, store, summed
+from rmab.solvers.compiled.lanes import Lanes, load, log, most, root, select, size, some, spread, store, summed
 from rmab.solvers.projection.compiled.assembly import LEAST, ROUNDING
+from rmab.solvers.projection.compiled.dual import LEAST_PART, NEGLIGIBLE
 from rmab.solvers.projection.compiled.few import FewFactors, FewProgram, FewRows
+from rmab.solvers.projection.compiled.few_dual import highest
 from rmab.solvers.projection.compiled.few_prices import couple_lanes, invert_lanes
 
 
 @inline
+def mean_lanes(
+    mass: FloatArray, gradient: FloatArray, states: int, node: int, own: bool, weight: Lanes, mean: FloatArray
+) -> float:
+    """Write the masses of a step, whose nodes begin at `node`, into mean (2*S,W): means, as `dual.mean_masses` does, or
+    (own) the masses themselves. Return the sum of the active ones, weighted.
+    """
+    total = spread(0.0)
+    for s in range(states):
+        passive, active = load(mass, 2 * (node + s)), load(mass, 2 * (node + s) + 1)
+        out = passive + active
+        excess = select(out > 0.0, load(gradient, node + s) / out, 0.0)
+        part = spread(1.0)
+        far = (size(excess) > 1e-6) & (excess < np.inf)
+        if some(far):
+            curved = select(excess > -1.0, excess / log(1.0 + excess), 0.0)
+            part = select(far, curved, part)
+        part = most(part, LEAST_PART)
+        if not own:
+            passive = select(passive > 0.0, most(part * passive, NEGLIGIBLE), 0.0)
+            active = select(active > 0.0, most(part * active, NEGLIGIBLE), 0.0)
+        store(mean, passive, 2 * s)
+        store(mean, active, 2 * s + 1)
+        total = total + active
+    return summed(weight * total)
+
+
+@inline
 def assemble_lanes(
-    low: FloatArray, high: FloatArray, ball: bool, reach: FloatArray, kernel: FloatArray, mass: FloatArray,
+    low: FloatArray, high: FloatArray, ball: bool, reach: FloatArray, kernel: FloatArray, mean: FloatArray,
     sigmas: FloatArray, charge: Lanes, states: int, node: int, bound: int, actions: int, final: bool, upper: FloatArray,
     link: FloatArray, leave: FloatArray, enter: FloatArray, coming: FloatArray,
 ) -> None:  # fmt: skip
     """Add what the rows of a step add to its block of upper, write link, leave and enter, and what the rows add to the block
     of the next step into coming (S*S,W). See `assembly.assemble_step` for the formulas.
 
-    node, bound: where the nodes of the step begin, and the rows of its sets.
+    mean (2*S,W): the masses of the rows. node, bound: where the nodes of the step begin, and the rows of its sets.
     """
     zero, block = spread(0.0), node * states
     for x in range(states):
@@ -35,7 +64,7 @@ def assemble_lanes(
         out, busy, edge_row = zero, zero, block + s * states
         for a in range(actions):
             row = 2 * (node + s) + a
-            m, loose = load(mass, row), load(sigmas, row)
+            m, loose = load(mean, 2 * s + a), load(sigmas, row)
             out, busy = out + m, busy + a * m
             if final:
                 continue
@@ -132,32 +161,37 @@ def back_lanes(upper: FloatArray, link: FloatArray, states: int, node: int, fina
 
 @compiled
 def few_curvature(
-    program: FewProgram, first: int, last: int, rows: FewRows, mass: FloatArray, gradient: FloatArray, column: IntArray,
-    factors: FewFactors, answer: FloatArray, schur: FloatArray,
+    program: FewProgram, first: int, last: int, rows: FewRows, gradient: FloatArray, own: bool, column: IntArray,
+    factors: FewFactors, answer: FloatArray, active: FloatArray, schur: FloatArray,
 ) -> None:  # fmt: skip
-    """Do as `curvature.curvature` does, for groups first..last-1 and the masses (G*H*S*2,W) given.
+    """Do as `curvature.curvature` does, for groups first..last-1 and the means of their masses, or (own) these themselves.
 
-    Of schur, row 0 from column 1 on and the upper half below it are written. Scratch: answer (G*H*S,W).
+    Of schur, row 0 from column 1 on and the upper half below it are written; active (H,): the active masses, at the squares
+    of their costs. Scratch: answer (G*H*S,W).
     """
     _, _, low, high, _, _, radius, reach, start, weights, cost, phase, phases, _, idle, _ = program
-    kernel, _, _, sigmas = rows
+    kernel, mass, _, sigmas = rows
     upper, link, leave, enter = factors
     horizon, states, columns, ball = phase.size, start.shape[0] // weights.shape[0], schur.shape[0] - 1, radius.size > 0
-    square = states * states
+    square, even = states * states, spread(0.0)
     coming, near, carried = np.empty((square, WIDTH)), np.empty((3 * states, WIDTH)), np.empty((columns * states, WIDTH))
     onward, inverse = np.empty((horizon * square, WIDTH)), np.empty((horizon * square, WIDTH))
+    mean = np.empty((2 * states, WIDTH))
     schur[:] = 0.0
+    active[:] = 0.0
     for g in range(first, last):
         charge, begin = load(cost, g), g * horizon * states
+        squared = load(weights, g) * charge * charge
         for h in range(horizon):
             node = begin + h * states
             for x in range(states):
                 for y in range(x, states):
                     place = x * states + y
-                    store(upper, load(coming, place) if h > 0 else spread(0.0), node * states + place)
+                    store(upper, load(coming, place) if h > 0 else even, node * states + place)
             bound, actions = (g * phases + phase[h]) * states * 2, 1 if idle[h] else 2
+            active[h] += mean_lanes(mass, gradient, states, node, own, squared, mean)
             assemble_lanes(
-                low, high, ball, reach, kernel, mass, sigmas, charge, states, node, bound, actions, h + 1 == horizon,
+                low, high, ball, reach, kernel, mean, sigmas, charge, states, node, bound, actions, h + 1 == horizon,
                 upper, link, leave, enter, coming,
             )  # fmt: skip
             factor_lanes(upper, link, states, node * states, h > 0)
@@ -179,11 +213,11 @@ def few_curvature(
 def few_direction(
     program: FewProgram, first: int, last: int, gradient: FloatArray, factors: FewFactors, price_step: FloatArray,
     step: FloatArray,
-) -> float:  # fmt: skip
-    """Do as `curvature.direction` does."""
+) -> tuple[float, float]:  # fmt: skip
+    """Do as `curvature.direction` does; return the largest change of a potential, too."""
     upper, link, leave, enter = factors
     horizon, states = price_step.size, program.start.shape[0] // program.weights.shape[0]
-    slope = 0.0
+    slope, longest, ends = 0.0, spread(0.0), np.empty((1, WIDTH))
     for g in range(first, last):
         begin = g * horizon * states
         for h in range(horizon):
@@ -199,6 +233,8 @@ def few_direction(
             node = begin + h * states
             back_lanes(upper, link, states, node, h + 1 == horizon, step)
             for s in range(states):
-                total = total + load(gradient, node + s) * load(step, node + s)
+                x = load(step, node + s)
+                total = total + load(gradient, node + s) * x
+                longest = select(size(x) <= longest, longest, size(x))
         slope += summed(load(program.weights, g) * total)
-    return slope
+    return slope, highest(longest, ends)

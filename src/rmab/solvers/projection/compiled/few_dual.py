@@ -5,62 +5,85 @@ import numpy as np
 from rmab.common.arrays import BoolArray, FloatArray
 from rmab.common.compile import compiled_contracting as compiled, compiled_on_loan as on_loan
 from rmab.solvers.compiled.lane_series import WIDTH
-from rmab.solvers.compiled.lanes import exp, least, load, log, most, select, size, some, spread, store, summed
-from rmab.solvers.projection.compiled.dual import FITTED, LEAST_PART, NEGLIGIBLE, TRIALS
+from rmab.solvers.compiled.lanes import Lanes, exp, least, load, log, most, select, size, spread, store, summed
+from rmab.solvers.projection.compiled.dual import FITTED, TRIALS
 from rmab.solvers.projection.compiled.few import FewProgram, FewRows
 from rmab.solvers.projection.compiled.few_rows import other_rows, same_rows_of
 
 
 @compiled
 def few_dual(
-    program: FewProgram, first: int, last: int, v: FloatArray, prices: FloatArray, rows: FewRows, gradient: FloatArray,
-    used: FloatArray,
+    program: FewProgram, first: int, last: int, v: FloatArray, prices: FloatArray, rows: FewRows, known: bool,
+    gradient: FloatArray, used: FloatArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Do as `dual.dual` does, for groups first..last-1: v (G*(H+1)*S,W), gradient (G*H*S,W)."""
-    _, _, _, _, _, _, _, reach, start, weights, cost, _, _, budget, idle, _ = program
-    kernel, mass, phis, _ = rows
-    horizon, states, zero = budget.size, start.shape[0] // weights.shape[0], spread(0.0)
+    """Do as `dual.dual` does, for groups first..last-1: v (G*(H+1)*S,W), gradient (G*H*S,W).
+
+    known: whether the rows are those of v already, but for their masses.
+    """
+    horizon, states, worst = program.budget.size, program.start.shape[0] // program.weights.shape[0], spread(0.0)
     work, single, again = np.empty((4 * states, WIDTH)), np.empty((2, WIDTH)), np.empty(horizon, dtype=np.bool_)
     expv, q, scales = work[:states], work[states : 2 * states], work[2 * states :]
     used[:] = 0.0
-    value, worst = 0.0, zero
+    value = 0.0
     for g in range(first, last):
-        weight, charge, masses = load(weights, g), load(cost, g), zero
-        for s in range(states):
-            begin = load(start, g * states + s)
-            masses = masses + select(begin > 0.0, begin * load(v, g * (horizon + 1) * states + s), zero)
-            store(gradient, begin, g * horizon * states + s)
-        group_rows(program, v, g, rows, expv, q, scales, single, again)
-        for h in range(horizon):
-            actions, active, node, final = 1 if idle[h] else 2, zero, (g * horizon + h) * states, h + 1 == horizon
-            for s in range(0 if final else states):
-                store(gradient, 0.0, node + states + s)
-            for s in range(states):
-                live, potential = load(reach, node + s) > 0.0, load(v, (g * (horizon + 1) + h) * states + s)
-                for a in range(actions):
-                    m = exp(-prices[h] * a * charge - potential - load(phis, 2 * (node + s) + a))
-                    store(mass, select(live, m, 0.0), 2 * (node + s) + a)
-            for s in range(states):
-                out = zero
-                for a in range(actions):
-                    row = 2 * (node + s) + a
-                    m = load(mass, row)
-                    out, active = out + m, active + a * m
-                    for y in range(0 if final else states):
-                        there = node + states + y
-                        store(gradient, load(gradient, there) + m * load(kernel, row * states + y), there)
-                masses = masses + out
-                excess = load(gradient, node + s) - out
-                store(gradient, excess, node + s)
-                worst = select(size(excess) <= worst, worst, size(excess))
-            used[h] += summed(weight * charge * active)
-        value += summed(weight * masses)
-    store(single, worst, 0)
-    flow = 0.0
+        if not known:
+            group_rows(program, v, g, rows, expv, q, scales, single, again)
+        own, worst = group_masses(program, v, prices, g, rows, gradient, used, worst)
+        value += own
+    return value, highest(worst, single)
+
+
+@on_loan
+def highest(x: Lanes, ends: FloatArray) -> float:
+    """Return the largest of lanes that are not negative, or one that is no number. Scratch: ends (.,W)."""
+    store(ends, x, 0)
+    largest = 0.0
     for i in range(WIDTH):
-        if not single[0, i] <= flow:
-            flow = single[0, i]
-    return value, flow
+        if not ends[0, i] <= largest:
+            largest = ends[0, i]
+    return largest
+
+
+@on_loan
+def group_masses(
+    program: FewProgram, v: FloatArray, prices: FloatArray, g: int, rows: FewRows, gradient: FloatArray, used: FloatArray,
+    worst: Lanes,
+) -> tuple[float, Lanes]:  # fmt: skip
+    """Write the masses of the rows of group g, and its gradient; add to used. Return its part of the dual function, and the
+    largest of worst and the group's violations of flow.
+    """
+    _, _, _, _, _, _, _, reach, start, weights, cost, _, _, budget, idle, _ = program
+    kernel, mass, phis, _ = rows
+    horizon, states, zero = budget.size, start.shape[0] // weights.shape[0], spread(0.0)
+    weight, charge, masses = load(weights, g), load(cost, g), zero
+    for s in range(states):
+        begin = load(start, g * states + s)
+        masses = masses + select(begin > 0.0, begin * load(v, g * (horizon + 1) * states + s), zero)
+        store(gradient, begin, g * horizon * states + s)
+    for h in range(horizon):
+        actions, active, node, final = 1 if idle[h] else 2, zero, (g * horizon + h) * states, h + 1 == horizon
+        for s in range(0 if final else states):
+            store(gradient, 0.0, node + states + s)
+        for s in range(states):
+            live, potential = load(reach, node + s) > 0.0, load(v, (g * (horizon + 1) + h) * states + s)
+            for a in range(actions):
+                m = exp(-prices[h] * a * charge - potential - load(phis, 2 * (node + s) + a))
+                store(mass, select(live, m, 0.0), 2 * (node + s) + a)
+        for s in range(states):
+            out = zero
+            for a in range(actions):
+                row = 2 * (node + s) + a
+                m = load(mass, row)
+                out, active = out + m, active + a * m
+                for y in range(0 if final else states):
+                    there = node + states + y
+                    store(gradient, load(gradient, there) + m * load(kernel, row * states + y), there)
+            masses = masses + out
+            excess = load(gradient, node + s) - out
+            store(gradient, excess, node + s)
+            worst = select(size(excess) <= worst, worst, size(excess))
+        used[h] += summed(weight * charge * active)
+    return summed(weight * masses), worst
 
 
 @on_loan
@@ -171,30 +194,21 @@ def few_fit_step(
 
 
 @compiled
-def few_opening(program: FewProgram, marginals: FloatArray, prices: FloatArray, v: FloatArray, rows: FewRows) -> None:
-    """Do as `dual.opening` does."""
+def few_opening(
+    program: FewProgram, marginals: FloatArray, prices: FloatArray, v: FloatArray, rows: FewRows, gradient: FloatArray,
+    used: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Do as `dual.opening` does, and evaluate the dual there (`few_dual`): its rows are known."""
     groups, horizon = program.weights.shape[0], program.budget.size
-    states = program.start.shape[0] // groups
+    states, value, worst = program.start.shape[0] // groups, 0.0, spread(0.0)
     work, single = np.empty((2 * states, WIDTH)), np.empty((2, WIDTH))
     expv, q = work[:states], work[states:]
     for h in range(horizon - 1, -1, -1):
         for g in range(groups):
             step_rows(program, g, h, v, rows, expv, q, single)
         fit_step_lanes(program, h, marginals, rows.phi, prices, v, single)
-
-
-@compiled
-def few_mean_masses(mass: FloatArray, gradient: FloatArray, mean: FloatArray) -> None:
-    """Do as `dual.mean_masses` does: mass, mean (G*H*S*2,W)."""
-    for node in range(gradient.shape[0]):
-        passive, active = load(mass, 2 * node), load(mass, 2 * node + 1)
-        out = passive + active
-        excess = select(out > 0.0, load(gradient, node) / out, 0.0)
-        part = spread(1.0)
-        far = (size(excess) > 1e-6) & (excess < np.inf)
-        if some(far):
-            curved = select(excess > -1.0, excess / log(1.0 + excess), 0.0)
-            part = select(far, curved, part)
-        part = most(part, LEAST_PART)
-        store(mean, select(passive > 0.0, most(part * passive, NEGLIGIBLE), 0.0), 2 * node)
-        store(mean, select(active > 0.0, most(part * active, NEGLIGIBLE), 0.0), 2 * node + 1)
+    used[:] = 0.0
+    for g in range(groups):
+        own, worst = group_masses(program, v, prices, g, rows, gradient, used, worst)
+        value += own
+    return value, highest(worst, single)

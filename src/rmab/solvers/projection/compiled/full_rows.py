@@ -93,7 +93,7 @@ def full_row(
 @compiled_in_any_order
 def same_full_rows(program: Program, first: int, last: int, v: FloatArray, primal: Primal) -> None:
     """Do as `same_rows` does, for the rows that may lead to every one of many states."""
-    reference, low, high, _, _, counts, reach, _, idle, _, _, _, phase, phases, _ = program
+    reference, low, high, _, _, counts, reach, _, idle, _, _, _, phase, phases, _, _ = program
     kernel, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)

@@ -19,7 +19,8 @@ class Program(NamedTuple):
     radius (C,S,2) around low. successors (C,S,2,S): the possible next states, in the first counts (C,S,2) places. reach
     (N,H,S): whether mass can get there. budget (H,); idle (H,): it is 0, nobody may be active; binds (H,): it is neither 0
     nor enough for everybody. start (N,S) masses, weights (N,). phase (H,): of every step, one of so many phases. The set of
-    row (n,h,s,a) is that of cell n * phases + phase[h] of the C (`rmab.model.time`). cost (N,): of an activation.
+    row (n,h,s,a) is that of cell n * phases + phase[h] of the C (`rmab.model.time`). cost (N,): of an activation. total: the
+    weighted sum of the reference.
     """
 
     reference: FloatArray
@@ -37,6 +38,7 @@ class Program(NamedTuple):
     phase: IntArray
     phases: int
     cost: FloatArray
+    total: float
 
     @property
     def ball(self) -> bool:
@@ -90,25 +92,3 @@ def misfit(
                         if not (0.0 <= w < np.inf) or (w == 0.0 and live and allowed[cell, s, a, y]):
                             return (((n * horizon + h) * states + s) * 2 + a) * states + y
     return -1
-
-
-@compiled
-def reachable(allowed: BoolArray, start: FloatArray, idle: BoolArray, phase: IntArray) -> BoolArray:
-    """(N,H,S) whether some kernel can bring mass there: allowed (C,S,2,S) next states, nobody active at idle steps (H,)."""
-    arms, states, horizon = start.shape[0], start.shape[1], idle.size
-    phases = allowed.shape[0] // arms
-    reach = np.zeros((arms, horizon, states), dtype=np.bool_)
-    for n in range(arms):
-        for s in range(states):
-            reach[n, 0, s] = start[n, s] > 0.0
-        for h in range(horizon - 1):
-            cell, count = n * phases + phase[h], 0
-            for s in range(states):
-                if count == states:
-                    break
-                for a in range((1 if idle[h] else 2) if reach[n, h, s] else 0):
-                    for y in range(states):
-                        if allowed[cell, s, a, y] and not reach[n, h + 1, y]:
-                            reach[n, h + 1, y] = True
-                            count += 1
-    return reach

@@ -31,7 +31,7 @@ def solve_rows(program: Program, first: int, last: int, step: int, v: FloatArray
     At one step, all rows are solved, and those that carry no mass get some kernel of their set. With step -1, at all steps,
     those whose sigma is -1.
     """
-    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, _ = program
+    reference, low, high, radius, successors, counts, reach, _, idle, _, _, _, phase, phases, _, _ = program
     kernel, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     row, expv, every = np.empty((6, states)), np.empty(states), step >= 0
@@ -103,7 +103,7 @@ def same_rows(program: Program, first: int, last: int, v: FloatArray, primal: Pr
     Most are, from one evaluation to the next. Writes their kernel, phi and sigma; sigma is -1 where the row is another.
     Nothing is called from this loop: that alone makes it four times as fast.
     """
-    reference, low, high, _, successors, counts, reach, _, idle, _, _, _, phase, phases, _ = program
+    reference, low, high, _, successors, counts, reach, _, idle, _, _, _, phase, phases, _, _ = program
     kernel, constant, _, phi, sigma, _ = primal
     horizon, states = reach.shape[1], reach.shape[2]
     q, expv = np.empty(states), np.empty(states)
