@@ -189,7 +189,11 @@ def _print_fit(path: Path, model: "Fit") -> None:
 
 
 def _print_checks(checks: "list[Check]") -> None:
-    print_table("Checks", ("check", "verdict", "finding"), [(one.name, one.verdict, one.words) for one in checks], left=3)
+    from rmab.estimation.effect_checks import TREND
+    from rmab.estimation.significance import SURE
+
+    title = f"Checks (significant: p < {SURE:.2g}, because there are many; p < {TREND:.2g} where an effect may fade)"
+    print_table(title, ("check", "verdict", "finding"), [(one.name, one.verdict, one.words) for one in checks], left=3)
     for one in checks:
         if one.advice:
             say(f"- {one.name}: {one.advice}.")

@@ -76,7 +76,7 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
         (
             records.earlier,
             np.sqrt(records.earlier),
-            f"one earlier {word} than after none, assuming that each further one changes the effect by less",
+            f"one earlier {word} than after none (each further one is assumed to add a smaller change)",
         ),
     ):
         part = (before > 0).astype(np.int64)
@@ -85,13 +85,13 @@ def _again(fit: Fit, records: Records, whole: Average) -> Check:
         if least >= FEW_ACTIONS and np.isfinite(gap):
             side, tires = "more" if gap >= 0 else "less", gap * whole.value < 0
             p = p if tires else min(2 * p, 1.0)  # two questions; of one side, or of two
-            text = f"{as_points(abs(gap), fit)} {side} after {when}, within group and state (p = {p:.2g})"
+            text = f"within group and state, {as_points(abs(gap), fit)} {side} after {when}; p = {p:.2g}"
             found.append((p / (TREND if tires else SURE), gap, text))
     if not found:
         return Check(name, np.nan, UNKNOWN, f"too few {word}s to arms that had one before, or to others", _LATER)
     sure, gap, text = min(found)
     if sure >= 1:
-        return Check(name, gap, FINE, f"no difference beyond chance: {text}")
+        return Check(name, gap, FINE, f"no significant difference: {text}")
     much = abs(gap) > PART * abs(whole.value)
     advice = f"let some {unit}s pass between {word}s to the same arm, and put earlier {word}s into the state"
     return Check(name, gap, PROBLEM if much else WATCH, f"it differs: {text}", advice)
@@ -222,7 +222,8 @@ def _effects(fit: Fit, found: list[Effect], whole: Average) -> Check:
         )
     if low > 0 and not unsure and not harm and not unseen:
         return Check(name, whole.value, FINE, text)
-    return Check(name, whole.value, WATCH, text, "use the average where a group is uncertain; collect more records there")
+    advice = "do not rely on the number of a single group where it is uncertain; collect more records there"
+    return Check(name, whole.value, WATCH, text, advice)
 
 
 def _reached(fit: Fit, whole: Average) -> str:
