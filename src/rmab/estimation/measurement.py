@@ -102,8 +102,8 @@ class Measurement(ReadOnly):
             return f"no outcome is recorded of the {self.unrecorded:,} arms that took part in a draw"
         if self.pending:
             return (
-                f"the outcomes of the last draw will be known in the {self.words.period} after it, for {self.pending:,} arms "
-                f"with a record of the draw's {self.words.period}"
+                f"the outcomes of the last draw will be known in the {self.words.period} after it, for {self.pending:,} "
+                f"arms with a record of the draw's {self.words.period}"
             )
         if self.certain + self.excluded:
             return "nobody was drawn: every chance is 0 or 1; make lists with random_share (--random-share)"

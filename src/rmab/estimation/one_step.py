@@ -234,8 +234,8 @@ def _describe(fit: Fit, found: OneStep) -> str:
         "A check one step ahead (the arms are split into two halves, and the records of each half test a plan made from the "
         f"other): where the log happened to decide as the plan would have, {form(found.value)} ({form(found.low)} to "
         f"{form(found.high)}) {what}. The model predicts {form(found.model)}, {verdict}; in the whole log it was "
-        f"{form(found.logged)}. (Only records in which the log decided as the plan would have can be used, with weights: they "
-        f"are worth about {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
+        f"{form(found.logged)}. (Only records in which the log decided as the plan would have can be used, with weights: "
+        f"they are worth about {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
         f"{fit.words.action}s go to groups and states in which the log has some. Where such agreement is rarest, {least} of "
         "the records have the plan's decision.)"
     )
