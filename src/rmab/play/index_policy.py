@@ -156,8 +156,10 @@ class IndexPolicy(Stored):
     ) -> Self:
         """Return the policy of a table with steps first, (H, N, S), without a copy; the table becomes read-only.
 
-        The caller has checked the arguments, and that the table is finite.
+        The caller has checked the arguments; only finiteness of the table is checked.
         """
+        if not np.isfinite(table.sum()):
+            check_table(table.transpose(1, 0, 2), rounding)
         policy = cls.__new__(cls)
         policy._set(frozen(table).transpose(1, 0, 2), budget, rule, rounding, cost)
         return policy
