@@ -63,8 +63,8 @@ def evaluate(
     The output begins with the standing of the result: how far you can rely on it. *Promised*: the records show that an
     action helps, and actions were drawn at random (`rmab fit --randomised`, or `--chance`), so no unrecorded reason can
     explain the benefit. *Conditional*: the benefit holds if no unrecorded reason decided who got an action; the output shows
-    how much such a reason could change. *Not shown*: the records do not show that an action helps; there is at most an
-    upper limit. *Problem*: a check of the log fails; there is no single number, only a range.
+    how much such a reason could change. *Not shown*: the records do not show that an action helps; there are at most an
+    upper limit and ranges. *Problem*: a check of the log fails; there is no single number, only a range.
     """
     check_since(since, report)
     from rmab.estimation.fit import Fit
@@ -124,10 +124,12 @@ def _print_evaluation(found: "Evaluation") -> None:
         heads = ("k", "over rotation", "over no action")
         pairs = zip(found.ranges["rotation"], found.ranges["nothing"], strict=True)
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
-        title = (
-            f"Possible benefit of the plan in {found.horizon} {found.period_word}s, under unrecorded reasons of strength k"
+        title = f"Possible benefit of the plan in {found.horizon} {found.period_word}s: {found.unit}"
+        meaning = (
+            "k: an unrecorded reason was up to k times as frequent among those who got an action as among the others, and made "
+            "a good outcome up to k times as likely."
         )
-        print_table(f"{title}: {found.unit}", heads, ranges)
+        print_table(title, heads, ranges, notes=[meaning])
 
 
 def _print_policies(found: "Evaluation") -> None:

@@ -192,7 +192,9 @@ def _print_checks(checks: "list[Check]") -> None:
     from rmab.estimation.effect_checks import TREND
     from rmab.estimation.significance import SURE
 
-    title = f"Checks (significant: p < {SURE:.2g}, because there are many; p < {TREND:.2g} where an effect may fade)"
+    title = (
+        f"Checks (significant: p < {SURE:.2g}, because there are many; p < {TREND:.2g} where a plan could promise too much)"
+    )
     print_table(title, ("check", "verdict", "finding"), [(one.name, one.verdict, one.words) for one in checks], left=3)
     for one in checks:
         if one.advice:

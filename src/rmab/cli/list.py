@@ -127,7 +127,9 @@ def _caps(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 @since_option
 @click.option("--all", "everybody", is_flag=True, help="Write all arms to the file, as `rmab measure` needs them.")
 @raw_option
-@click.option("--force", is_flag=True, help="Replace FILE even if it has random draws that the new list does not repeat.")
+@click.option(
+    "--force", is_flag=True, help="Replace the file of --csv even if it has random draws that the new list does not repeat."
+)
 @click.option("--json", "machine", is_flag=True, help="Print JSON.")
 def weekly(
     model: Path | None,

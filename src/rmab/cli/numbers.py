@@ -17,6 +17,10 @@ class Number(click.FloatRange):
 
     name = "float"
 
+    def _describe_range(self) -> str:
+        """Return the limits for the help; empty if there are none."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number, or fail and say what to write."""
         try:

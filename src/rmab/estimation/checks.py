@@ -170,7 +170,7 @@ def _missing(fit: Fit, log: Log) -> Check:
         name,
         share,
         WATCH if often else FINE,
-        f"{text}, about as often after every state and action",
+        f"{text}, about equally often after every state and action",
         "fill records in" if often else "",
     )
 

@@ -128,8 +128,8 @@ def _same_period(fit: Fit, records: Records, whole: Average) -> Check:
     if not np.isfinite(gap) or whole.actions < FEW_ACTIONS:
         text = f"too few {word}s can be compared with records without one in the same {unit} and group"
         return Check(name, np.nan, UNKNOWN, text, _SHARE)
-    same = f"the same {unit}, time in the programme and chance" if records.chance is not None else ""
-    same = same or f"the same {unit} and time in the programme"
+    same = f"the same {unit}, a similar time since joining and a similar chance" if records.chance is not None else ""
+    same = same or f"the same {unit} and a similar time since joining"
     text = f"{as_points(whole.value, fit)} if compared within {same}, {as_points(pooled.value, fit)} overall (p = {p:.2g})"
     if p >= SURE or abs(gap) <= BIAS * max(abs(whole.value), abs(pooled.value)):
         return Check(name, gap, FINE, f"no sign that {word}s went where everybody does better or worse: {text}")

@@ -60,8 +60,10 @@ def _by_level(fit: Fit, records: Records) -> Check:
     p = p / 2 if rise < 0 else 1 - p / 2
     change = 2 * rise * float(np.sqrt((act**2 @ own**2) / max(float((act**2).sum()), 1e-12)))
     side = "less" if change < 0 else "more"
-    text = f"{as_points(abs(change), fit)} {side} than by the model in arms that do well than in those that do badly"
-    text += f" without {fit.words.an_action} (p = {p:.2g})"
+    text = (
+        f"compared with the model, arms that do well without {fit.words.an_action} gain {as_points(abs(change), fit)} {side}"
+    )
+    text += f" from one than arms that do badly (p = {p:.2g})"
     if p >= TREND or abs(change) <= PART * abs(whole.value):
         return Check(name, change, FINE, f"no significant and relevant difference: {text}")
     advice = f"add a column of groups that tells arms that do badly from others, or draw {word}s at random for some time"

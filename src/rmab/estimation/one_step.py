@@ -236,6 +236,6 @@ def _describe(fit: Fit, found: OneStep) -> str:
         f"{form(found.high)}) {what}. The model predicts {form(found.model)}, {verdict}; in the whole log it was "
         f"{form(found.logged)}. (Only records in which the log decided as the plan would have can be used, with weights: "
         f"they are worth about {found.effective:,.0f} of the {found.records:,} records. {found.overlap:.0%} of the plan's "
-        f"{fit.words.action}s go to groups and states in which the log has some. Where such agreement is rarest, {least} of "
-        "the records have the plan's decision.)"
+        f"{fit.words.action}s go to groups and states in which the log has some. In the group and state in which the log "
+        f"follows the plan least often, {least} of the records have the plan's decision.)"
     )
