@@ -126,8 +126,8 @@ def _print_evaluation(found: "Evaluation") -> None:
         ranges = [(f"{one.strength:g}", *(f"{x.low:+,.0f} to {x.high:+,.0f}" for x in (one, other))) for one, other in pairs]
         title = f"Possible benefit of the plan in {found.horizon} {found.period_word}s: {found.unit}"
         meaning = (
-            "k: an unrecorded reason was up to k times as frequent among those who got an action as among the others, and made "
-            "a good outcome up to k times as likely."
+            "k: an unrecorded reason was up to k times as frequent among those who got an action as among the others, and "
+            "made a good outcome up to k times as likely."
         )
         print_table(title, heads, ranges, notes=[meaning])
 
