@@ -4,7 +4,7 @@
 
 Weekly calls to 5,000 people in eight groups. 25 join and 25 leave every week. Of the reports 15% never come, 10% come a
 week late, and 5% are wrong and corrected two weeks later. A call reaches 67% of those on the list. The budget of 200 calls
-is halved in week 60. In week 80 the response to calls changes: groups that gained most gain least. Nurses replace five of
+is halved in week 61. In week 81 the response to calls changes: groups that gained most gain least. Nurses replace five of
 the list every week by people whom they like, a trait that nobody records and that makes calls less useful.
 
 Beside it the same people, with the same random numbers, under rotation, under an oracle that knows the kernels, and without

@@ -335,5 +335,12 @@ def test_a_learner_makes_lists_or_is_refused_when_the_programme_is_created(tmp_p
             engines.append(name)
             p.join(["a", "b", "c"], state="low")
             assert len(p.ask(1).ids) == 1
-    assert codes == {"not-order-free", "privileged", "no-index"}
+    assert codes == {"not-order-free", "privileged", "no-index", "full-feedback"}
     assert sorted(engines) == ["r2mab-ucb", "rmab-ucrl", "thompson"]  # as docs/live.md says
+
+
+@pytest.mark.parametrize(("engine", "code"), [("oracle", "privileged"), ("uc-o-reps", "full-feedback")])
+def test_engines_in_episodes_know_what_a_programme_can_know(store: Any, engine: str, code: str) -> None:
+    with pytest.raises(rmab.errors.ModelError, match=f"engine: {engine} .* which no programme") as caught:
+        store.create("p", states=["low", "high"], every="number", budget=1, reward={"high": 1}, horizon=3, engine=engine)
+    assert caught.value.code == code

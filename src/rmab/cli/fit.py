@@ -48,8 +48,8 @@ def _clusters(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--clusters",
     metavar="N|auto",
     callback=_clusters,
-    help="Number of groups to form by behaviour; auto chooses it. The columns of --group are then only for `rmab list "
-    "--cap` and columns of the list.",
+    help="Number of groups to form by behaviour; auto chooses it. The columns of --group are then used only by "
+    "`rmab list --cap`, and shown in the list.",
 )
 @click.option(
     "--gone-after",

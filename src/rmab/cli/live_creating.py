@@ -56,13 +56,13 @@ def _settings(function: Command) -> Command:
             metavar="NAME",
             help="Method that makes the lists. Without --horizon: sampled (default: plans with models drawn from those that "
             "fit the reports, so that uncertain groups are tried, too), mean (plans with the most likely model), or "
-            "the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: any learner; the default is ucmd.",
+            "the learner thompson, rmab-ucrl or r2mab-ucb. With --horizon: see there; the default is ucmd.",
         ),
         click.option(
             "--horizon",
             type=whole_number(min=1),
-            help="Length of an episode in periods, if all arms start afresh after it, as in a school year. Then every "
-            "learner of `rmab learners` can be the --engine.",
+            help="Length of an episode in periods, if all arms start afresh after it, as in a school year. Then the "
+            "--engine can be any learner of `rmab learners` with bandit feedback that is not privileged.",
         ),
         click.option("--seed", type=whole_number(min=0), default=0, show_default=True, help="Random seed of drawn places."),
     ):

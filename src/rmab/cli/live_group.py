@@ -71,7 +71,7 @@ EXAMPLES = {  # arguments and description
         "create a programme from a log",
     ),
     "join": ("p.db mothers.csv", "add arms; the columns are arm, group, state"),
-    "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "remove two arms from then on"),
+    "leave": ("p.db 2026-W48 --ids m017,m142 --reason moved", "remove two arms from 2026-W48 on"),
     "budget": ("p.db --in 2026-W52=120", "change the budget of one week"),
     "ask": ("p.db 2026-W47 --csv list.csv --all", "write the list as a form to fill in"),
     "tell": ("p.db 2026-W47 list.csv", "report what happened, from the form"),

@@ -63,8 +63,8 @@ def report(store: str, name: str | None, file: Path) -> None:
 def shadow(store: str, engine: str, name: str | None, machine: bool) -> None:
     """Show what ENGINE (sampled, mean, or a learner) would have decided in each period, without changing anything.
 
-    `same places` is the share of places that go to the same arms. `its list` is the reward in that period that
-    the model of that time expected from ENGINE's list; `the real list` is what it expected from the list that was made.
+    `same places` is the share of places that go to the same arms. `its list` is the reward that the model of
+    that time expected from ENGINE's list in that period; `the real list` is what it expected from the list that was made.
     Both count only places given by the index, not those given by a rule, by hand or by a draw; "-" means that there was
     no model. `why the fallback` says why ENGINE could not have made a plan; it is empty if it could.
     """

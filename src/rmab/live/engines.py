@@ -117,10 +117,18 @@ def _without_chance_harm(drawn: FloatArray, mean: FloatArray) -> FloatArray:
     return np.where((drawn <= small) & (mean >= -FAINT * scale), small, drawn)
 
 
-def check_rolling(engine: Engine) -> None:
-    """Raise ModelError if an engine needs episodes, or privileged knowledge."""
+def check_informed(engine: Engine) -> None:
+    """Raise ModelError if an engine needs knowledge that no programme has."""
     if isinstance(engine, Learner) and engine.privileged:
         raise ModelError(f"engine: {engine.name} {engine.privileged}, which no programme has", code="privileged")
+    if isinstance(engine, Learner) and engine.feedback == "full":
+        what = f"{engine.name} needs the rewards of all states and actions, which no programme sees"
+        raise ModelError(f"engine: {what}", code="full-feedback")
+
+
+def check_rolling(engine: Engine) -> None:
+    """Raise ModelError if an engine needs episodes, or knowledge that no programme has."""
+    check_informed(engine)
     if isinstance(engine, Learner) and not is_order_free(engine):
         what = f"{engine.name} depends on the order of reports"
         raise ModelError(f"engine: {what}; run it in episodes, with horizon=N (--horizon N)", code="not-order-free")

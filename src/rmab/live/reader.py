@@ -21,7 +21,7 @@ from rmab.learning import Learner
 from rmab.live.ahead import make_list
 from rmab.live.benefit import Benefit, measure_benefit
 from rmab.live.deciding import is_same, make_decision, to_decision
-from rmab.live.engines import Engine, check_rolling, engine_of, engine_text
+from rmab.live.engines import Engine, check_informed, check_rolling, engine_of, engine_text
 from rmab.live.events import Ahead, Body, Correct, Create, Decide, Event, Undo
 from rmab.live.journal import Journal, reading
 from rmab.live.ledger import Ledger
@@ -283,8 +283,7 @@ class Reader:
             Its lists, and how far they agree with those that were decided.
         """
         engine = learner if isinstance(learner, Learner) else engine_of(engine_text(learner, ""))
-        if self.config.horizon is None:
-            check_rolling(engine)
+        (check_rolling if self.config.horizon is None else check_informed)(engine)
         pairs = []
         own = Observer()  # separate caches, as the engine differs
         for ledger, _, body in self._history():

@@ -14,7 +14,7 @@ from sqlalchemy import exc
 
 from rmab.common import require
 from rmab.errors import FileError, ModelError, StoreError
-from rmab.live.engines import SAMPLED, Engine, check_rolling, engine_of, engine_text
+from rmab.live.engines import SAMPLED, Engine, check_informed, check_rolling, engine_of, engine_text
 from rmab.live.events import Create
 from rmab.live.journal import Stamp, as_store_error, reading
 from rmab.live.periods import Rhythm
@@ -126,8 +126,7 @@ class Store:
             With no arms yet.
         """
         text = engine_text(engine, SAMPLED if horizon is None else engine_text("ucmd", ""))
-        if horizon is None:
-            check_rolling(engine_of(text))
+        (check_rolling if horizon is None else check_informed)(engine_of(text))
         fields: dict[str, Any] = {"engine": text, "horizon": horizon, "episodes": episodes}
         fields |= {"lookahead": lookahead, "floor": floor, "control": control, "random_share": random_share}
         body = Create.checked(
