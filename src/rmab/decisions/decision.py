@@ -241,7 +241,7 @@ class Decision(ReadOnly, Stored):
     @classmethod
     def from_fields(cls, fields: Fields) -> Decision:
         """Build the decision from its fields, checked as on construction; ModelError if they are not valid."""
-        return unpack(cls, fields)
+        return unpack(cls, {"standing": "", **fields})  # files of version 0.3.0 have no standing
 
     def __repr__(self) -> str:
         label = f", for {self.period}" if self.period else ""

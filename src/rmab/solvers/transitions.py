@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from rmab.common import BoolArray, FloatArray, IntArray, ReadOnly, as_floats, cached_property
 from rmab.errors import ModelError
 from rmab.model import bare, cells, place, words_of
-from rmab.solvers.compiled.intervals import intervals_fit
-from rmab.solvers.compiled.optimism import Rows
+from rmab.solvers.compiled.optimism import Rows, intervals_fit
 
 ROUNDING = 1e-9
 CERTAIN = 1e-12  # lower bounds that sum to 1 up to this leave no choice
