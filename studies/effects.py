@@ -147,7 +147,7 @@ KINDS: dict[str, Kind] = {
     "recently-lapsed": Kind(
         arms=600, states=2, weeks=40, effect=0.9, sign=2.0, urge=0.0, lasting=0.9, lapsed=2.5, holds=False
     ),
-    "worst-state-only": Kind(effect=0.7, spread=0.4, worst=True, rate=0.2),
+    "worst-state-only": Kind(effect=0.7, spread=0.4, worst=True, rate=0.2, holds=False),
     "arms-gain-by-level": Kind(effect=0.5, spread=0.3, arm_spread=0.7, level_effect=0.7, rate=0.12, holds=False),
     "push-noisy": Kind(arms=200, weeks=20, budget=10, levels=(20,), spread=1.0, uneven=0.5, effect=0.25, push=True),
     "rare-best-state": Kind(levels=(6,), spread=0.4, effect=0.7, lapse=1.2),
