@@ -43,8 +43,8 @@ def bound(model: Model, index: str, arms: tuple[int, ...], machine: bool) -> Non
     """Compute an upper bound on the reward of any policy, with prices and indices.
 
     The transition probabilities of the PROBLEM are known. No policy earns more than the bound on average. A price is the
-    most that one more activation at a step can add. An index is the value of activating an arm in a state at a step; a
-    good policy activates the arms with the highest indices, up to the budget.
+    most that one more activation at a step can add to the bound. An index is the value of activating an arm in a state at
+    a step; a good policy activates the arms with the highest indices, up to the budget.
 
     PROBLEM is the name of a task (`rmab tasks`), or a .json or .npz file with a task or a problem (see docs/cli.md). The
     rewards of a task may change from one episode to the next (by its adversary); this command uses the base rewards,

@@ -44,7 +44,7 @@ def write_notes(
         most = " (at most half are)" if out == chosen // 2 < rules.random else ""
         notes.append(
             f"left out at random: {out} of those chosen{most}; drawn from the others: {drawn}. To "
-            "measure what the list brings, keep the chances of all arms"
+            "measure what the list brings, keep a file of it with all arms (--all)"
         )
     elif random_share > 0:
         why = f"the random share of {rules.budget} places is less than half a place"

@@ -37,7 +37,7 @@ class OptimisticFluid(ReadOnly):
     bound : float
         The dual value: no less.
     prices : (H,) float array
-        Price of an activation at each step: the most that one more can add.
+        Price of an activation at each step: the most that one more can add to the bound.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified.

@@ -37,7 +37,7 @@ class SoftPlan(Priced):
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified. A constant added to the rewards of an arm does not change it.
     prices : (H,) float array
-        Price of an activation at each step: the most that one more can add.
+        Price of an activation at each step: the most that one more can add to the bound.
     use : (H,) float array
         Mean number of active arms at each step: at most the budget, up to rounding (1e-9, relative).
     share : (C, H, S) float array

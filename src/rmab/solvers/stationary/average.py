@@ -31,7 +31,7 @@ class AverageFluid(ReadOnly):
     bound : float
         The dual value: from no start does any policy within the budget earn more in the long run.
     price : float
-        Price of an activation per step, or of a unit of cost: the most that one more can add. Negative
+        Price of an activation per step, or of a unit of cost: the most that one more can add to the bound. Negative
         if an exact budget does harm.
     gap : float
         bound - value, relative to the larger of the bound and all arms times the widest range of rewards, all counted from
