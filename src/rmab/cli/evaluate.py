@@ -63,8 +63,9 @@ def evaluate(
     The output begins with the standing of the result: how far you can rely on it. *Promised*: the records show that an
     action helps, and actions were drawn at random (`rmab fit --randomised`, or `--chance`), so no unrecorded reason can
     explain the benefit. *Conditional*: the benefit holds if no unrecorded reason decided who got an action; the output shows
-    how much such a reason could change. *Not shown*: the records do not show that an action helps; no benefit
-    is stated, only an upper limit and ranges, or not even these. *Problem*: a check of the log fails; there is no single number, only a range.
+    how much such a reason could change. *Not shown*: the records do not show that an action helps; no benefit is stated,
+    only an upper limit and ranges, or not even these. *Problem*: a check of the log fails; there is no single number,
+    only a range.
     """
     check_since(since, report)
     from rmab.estimation.fit import Fit

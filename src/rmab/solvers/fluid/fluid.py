@@ -42,8 +42,8 @@ class Fluid(ReadOnly):
     bound : float
         The dual value: no policy within the budget earns more.
     prices : (H,) float array
-        Price of an activation, or of a unit of cost, at each step: the most that one more can add to the bound, in rewards of that
-        step. Negative if an exact budget forces harmful activations.
+        Price of an activation, or of a unit of cost, at each step: the most that one more can add to the bound, in
+        rewards of that step. Negative if an exact budget forces harmful activations.
     gap : float
         bound - value, relative to the larger of the bound and the widest range of one arm's rewards, all counted from each
         arm's least reward (in a phase): certified. A constant added to the rewards of an arm does not change it.
