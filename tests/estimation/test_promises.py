@@ -226,7 +226,7 @@ def test_recorded_chances_that_something_unrecorded_moved_promise_nothing() -> N
     assert not check_effect(drawn).is_open
     found = verdict(drawn, "effect in the same week")
     assert found.verdict == "problem"
-    assert "time in the programme and chance" in found.words
+    assert "a similar time since joining and a similar chance" in found.words
 
 
 def test_calls_that_go_to_those_who_joined_of_late_are_compared_among_them() -> None:
@@ -243,7 +243,7 @@ def test_calls_that_go_to_those_who_joined_of_late_are_compared_among_them() -> 
     assert check_effect(fitted).p > 0.2
     found = verdict(fitted, "effect in the same week")
     assert found.verdict == "problem"
-    assert "within the same week and time in the programme" in found.words
+    assert "within the same week and a similar time since joining" in found.words
 
 
 def test_a_reward_that_the_log_chose_counts_as_several_questions() -> None:
