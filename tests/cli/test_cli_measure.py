@@ -109,7 +109,7 @@ def test_three_weeks_with_semicolons_other_words_and_the_last_list(tmp_path: Pat
     assert found["pending"] > 0
     assert not found["problems"]
     first = json.loads(call("measure", log, *columns, "--reward", "engaged=1", "--list", lists[-1], "--json").stdout)
-    assert "outcomes will be known in the next one" in first["sentences"][0]
+    assert "the outcomes of the last draw will be known in the week after it" in first["sentences"][0]
 
 
 def test_what_changed_is_on_the_console_and_on_the_page(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_words_have_their_article_and_last_week_is_told_as_such() -> None:
         assert log.words.an_action == word
         calls = decide(rmab.data.fit(log, reward={"y": 1}), 12, must=log.arms)
         told = [one.reason for one in calls.rows()]
-        assert all(f"; {word} " in one for one in told)
+        assert all(f"{word} " in one for one in told)
         assert all(("until last week" in one) or (" last week;" in one) for one in told)
         assert any("x for 2 weeks until last week" in one for one in told)
 

@@ -16,7 +16,7 @@ def called_in_the_worst_state(share: float) -> Evaluation:
             act = int(rng.random() < (0.4 if state == 0 else share))
             rows.append((f"n{n}", week, f"s{state}", act))
             up = rng.random() < 0.25 + 0.3 * act
-            state = min(state + 1, 2) if up else max(state - int(rng.random() < 0.4), 0)
+            state = min(state + 1 + int(rng.random() < 0.5), 2) if up else max(state - int(rng.random() < 0.4), 0)
     fitted = rmab.data.fit(read(table(*rows)), reward={"s2": 1})
     checks = [one for one in run_checks(fitted, replicates=40) if one.verdict != "problem"]
     return evaluate(fitted, 15, horizon=8, replicates=40, checks=checks)
