@@ -240,8 +240,8 @@ def test_what_was_never_seen_is_said_and_no_effect_is_invented() -> None:
     assert calls.notes[1:] == (
         "0 of 3 places are used: a call is not known to help anybody else",
         "the log has no call in 'x', 'y': its effect there is assumed to be zero",
-        "standing: not shown; the log does not show that a call helps (too few records can be compared); the reasons and the "
-        "index are the model's estimates",
+        "standing: not shown; the log does not show that a call helps (too few records can be compared); the reasons and "
+        "the index are the model's estimates",
     )
     with pytest.raises(rmab.errors.ModelError, match="the effect of a call is unknown"):
         rmab.data.evaluate(fitted, 3)
