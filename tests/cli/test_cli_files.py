@@ -154,8 +154,7 @@ def test_a_list_does_not_replace_a_file_that_it_reads(folder: Path, tmp_path: Pa
     words = ["list", str(folder / "model.npz"), option, name, "--budget", "5", "--csv", str(tmp_path / "." / "mine.csv")]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert "mine.csv: " in done.output
-    assert "write to another" in done.output
+    assert "mine.csv: the file exists and is not a list of `rmab list`; write to another file" in done.output
     assert path.read_text() == "id,cost\n"
 
 
@@ -163,11 +162,11 @@ def test_nor_a_log_nor_a_plan_its_problem(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_bytes((folder / "log.csv").read_bytes())
     done = CliRunner().invoke(main, ["list", "--log", str(log), *COLUMNS, "--csv", str(log)])
-    assert "write to another" in done.output
+    assert "log.csv: the file exists and is not a list of `rmab list`; write to another file" in done.output
     assert log.read_bytes() == (folder / "log.csv").read_bytes()
     task = rmab.make_task("cpap", arms=4, budget=2, horizon=3, episodes=2)
     task.problem.save(tmp_path / "problem.npz")
     before = (tmp_path / "problem.npz").read_bytes()
     done = CliRunner().invoke(main, ["plan", str(tmp_path / "problem.npz"), "--save", str(tmp_path / "problem.npz")])
-    assert "write to another" in done.output
+    assert "problem.npz: the file exists and is not a policy of `rmab plan`; write to another file" in done.output
     assert (tmp_path / "problem.npz").read_bytes() == before
